@@ -1,0 +1,219 @@
+/* Whole reads and writes, and files that appear whole or not at all; see io.h. */
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+ssize_t aq_read_full(int fd, void *data, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = read(fd, (char *)data + done, len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+ssize_t aq_pread_full(int fd, void *data, size_t len, off_t at)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = pread(fd, (char *)data + done, len - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int aq_write_full(int fd, const void *data, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = write(fd, (const char *)data + done, len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int aq_read_fd(int fd, const char *name, size_t max, aq_buf *out, aq_err *err)
+{
+    size_t start = out->len;
+
+    for (;;) {
+        size_t have = out->len - start;
+        size_t want = have < 4096 ? 4096 : have;
+        ssize_t n;
+
+        aq_buf_reserve(out, want);
+        n = aq_read_full(fd, out->data + out->len, want);
+        if (n < 0)
+            return aq_fail(err, (int)n, "cannot read %s: %s", name, strerror((int)-n));
+        out->len += (size_t)n;
+        out->data[out->len] = '\0';
+        if (out->len - start > max)
+            return aq_fail(err, -EFBIG, "%s is larger than the %zu bytes allowed", name, max);
+        if ((size_t)n < want)
+            return 0;
+    }
+}
+
+int aq_read_file(int dirfd, const char *path, size_t max, aq_buf *out, aq_err *err)
+{
+    aq_auto_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return aq_fail_errno(err, "cannot open %s", path);
+    return aq_read_fd(fd, path, max, out, err);
+}
+
+int aq_write_file(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+                  aq_err *err)
+{
+    char temp[4096 + 32];
+    const char *slash = strrchr(name, '/');
+    aq_auto_fd int dir = -1;
+    aq_auto_fd int fd = -1;
+    int r;
+
+    if (snprintf(temp, sizeof temp, "%s.%d.tmp", name, (int)getpid()) >= (int)sizeof temp)
+        return aq_fail(err, -ENAMETOOLONG, "%s: name too long", name);
+    fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0)
+        return aq_fail_errno(err, "cannot create %s", temp);
+    r = aq_write_full(fd, data, len);
+    if (r == 0 && fdatasync(fd) < 0)
+        r = -errno;
+    if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)
+        r = -errno;
+    if (r < 0) {
+        unlinkat(dirfd, temp, 0);
+        return aq_fail(err, r, "cannot write %s: %s", name, strerror(-r));
+    }
+    if (slash && slash != name)
+        snprintf(temp, sizeof temp, "%.*s", (int)(slash - name), name);
+    else
+        strcpy(temp, slash ? "/" : ".");
+    dir = openat(dirfd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || fsync(dir) < 0)
+        return aq_fail_errno(err, "cannot make %s durable", name);
+    return 0;
+}
+
+static int make_dirs(int dirfd, const char *path, mode_t mode, aq_err *err)
+{
+    char part[4096];
+    size_t n = strlen(path);
+
+    if (n == 0 || n >= sizeof part)
+        return aq_fail(err, -ENAMETOOLONG, "%s: not a usable folder name", path);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdirat(dirfd, part, mode) < 0 && errno != EEXIST)
+            return aq_fail_errno(err, "cannot make folder %s", part);
+    }
+    return 0;
+}
+
+int aq_make_dirs(const char *path, aq_err *err)
+{
+    return make_dirs(AT_FDCWD, path, 0700, err);
+}
+
+int aq_make_dirs_at(int dirfd, const char *path, aq_err *err)
+{
+    return make_dirs(dirfd, path, 0755, err);
+}
+
+int aq_temp_fd(const char *dir, aq_err *err)
+{
+    char name[4096];
+    int fd;
+
+    if (!dir)
+        dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    /* Not every file system knows O_TMPFILE; a name that lives for one call is next best. */
+    if (snprintf(name, sizeof name, "%s/aquarium.XXXXXX", dir) >= (int)sizeof name)
+        return aq_fail(err, -ENAMETOOLONG, "%s: name too long", dir);
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return aq_fail_errno(err, "cannot make a temporary file in %s", dir);
+    unlink(name);
+    return fd;
+}
+
+int aq_reopen_read_only(int fd, aq_err *err)
+{
+    char path[64];
+    int ro;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ro = open(path, O_RDONLY | O_CLOEXEC);
+    if (ro < 0)
+        return aq_fail_errno(err, "cannot reopen a temporary file (is /proc mounted?)");
+    return ro;
+}
+
+int64_t aq_now(void)
+{
+    return (int64_t)time(NULL);
+}
+
+const char *aq_time_str(int64_t seconds, char buf[static AQ_TIME_LEN])
+{
+    time_t t = (time_t)seconds;
+    struct tm tm;
+
+    if (!gmtime_r(&t, &tm) || !strftime(buf, AQ_TIME_LEN, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        strcpy(buf, "1970-01-01T00:00:00Z");
+    return buf;
+}
+
+int aq_time_parse(const char *s, int64_t *ret)
+{
+    char back[AQ_TIME_LEN];
+    struct tm tm = {0};
+    const char *end = strptime(s, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    int64_t t;
+
+    if (!end || *end)
+        return -EINVAL;
+    t = (int64_t)timegm(&tm);
+    /* strptime forgives "2026-02-31" and missing zeros; the round trip does not. */
+    if (strcmp(aq_time_str(t, back), s) != 0)
+        return -EINVAL;
+    *ret = t;
+    return 0;
+}

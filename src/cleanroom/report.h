@@ -1,0 +1,49 @@
+/* The report: everything that the walk learned, as one JSON document (docs/formats/report.md), and
+ * its three faces, all drawn from that document: text, HTML, SARIF. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cleanroom/stage.h"
+#include "cleanroom/survey.h"
+#include "model/verdict.h"
+
+typedef struct aq_report_in {
+    const aq_submission *submission;
+    const aq_package *package;
+    const aq_manifest *manifest;
+    const aq_findings *findings;   /* sorted */
+    const aq_stage_result *stages; /* AQ_LAYER_COUNT rows */
+    const aq_survey *survey;
+    const aq_policy *policy;
+    const aq_budget *budget;
+    aq_verdict verdict;
+    aq_digest verdict_digest;
+    aq_digest store_snapshot;
+    uint64_t known_names; /* how many names the look-alike check had to compare with */
+    int64_t time;
+} aq_report_in;
+
+/* New reference; schema aquarium/report/v1. */
+json_t *aq_report_json(const aq_report_in *in);
+
+typedef struct aq_text_options {
+    bool colour;
+    bool verbose;   /* every finding with why and fix, not only the first screen */
+    unsigned width; /* columns */
+} aq_text_options;
+
+void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out);
+void aq_report_html(const json_t *report, aq_buf *out);
+json_t *aq_report_sarif(const json_t *report); /* SARIF 2.1.0, new reference */
+
+/* The reviewer's checklist: at most 10 lines, worst risk first. Part of the report. */
+enum { AQ_CHECKLIST = 10 };
+json_t *aq_checklist(const aq_report_in *in);
+
+/* Digest of the rule table and of every data table that can change a finding. */
+aq_digest aq_rules_digest(void);
+/* The sandbox tier that publisher and declared capabilities ask for ("t0", "t1", "t2"), and why. */
+const char *aq_tier_wanted(const aq_submission *s, const aq_manifest *m, const char **why);

@@ -1,0 +1,46 @@
+/* A stage of the walk: reads the package, appends findings, decides nothing else.
+ *
+ * Data goes one way: what a stage gets is const, what it makes is findings. The walk turns them
+ * into the stage's decision, and that decision is in the ledger before the next stage starts. */
+#pragma once
+
+#include "base/budget.h"
+#include "base/err.h"
+#include "model/finding.h"
+#include "model/manifest.h"
+#include "model/package.h"
+#include "model/submission.h"
+#include "model/verdict.h"
+#include "store/store.h"
+
+/* What the operator decides; the defaults are in policy.c, docs/formats/policy.md describes it. */
+typedef struct aq_policy {
+    uint32_t rate_limit;    /* submissions of one publisher in rate_window; 0 = no limit */
+    uint32_t rate_window;   /* seconds */
+    uint32_t name_distance; /* edit distance at which a name is a look-alike */
+} aq_policy;
+
+void aq_policy_default(aq_policy *p);
+json_t *aq_policy_json(const aq_policy *p);
+
+typedef struct aq_stage_input {
+    const aq_submission *submission;
+    const aq_package *package;
+    const aq_manifest *manifest;
+    const aq_policy *policy;
+    aq_store *store; /* asked, never written, by a stage */
+    int64_t now;
+} aq_stage_input;
+
+typedef struct aq_stage {
+    aq_layer layer;
+    /* NULL = always. When it does not apply, says why (one sentence) and returns false. */
+    bool (*applies)(const aq_stage_input *in, const char **why_not);
+    /* NULL = not built yet: the walk records AQ_STAGE_NOT_RUN. Negative only when *we* failed. */
+    int (*run)(const aq_stage_input *in, aq_budget *budget, aq_findings *out, aq_err *err);
+} aq_stage;
+
+/* One row a layer after intake, in order. */
+extern const aq_stage aq_stages[AQ_LAYER_COUNT];
+
+int aq_stage_l0(const aq_stage_input *in, aq_budget *budget, aq_findings *out, aq_err *err);

@@ -1,0 +1,40 @@
+/* The survey: what a reviewer would want to know before reading, and where to look first (A10).
+ *
+ * Counts shares of generated, vendored, minified and binary content, and ranks the few lines that
+ * are unlike all others or carry weight, so that one planted line in thousands of boring files
+ * stands on the first screen. It informs the checklist; it never makes a verdict. Runs in the jail.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/budget.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "model/package.h"
+
+enum { AQ_LOOKS = 10, AQ_LOOK_TEXT = 160 };
+
+typedef struct aq_look {
+    const char *file; /* quoted */
+    uint32_t line;
+    uint32_t score;
+    const char *why;  /* "the only line of its shape in 5,000 files; runs a download" */
+    const char *text; /* quoted excerpt; secrets masked */
+} aq_look;
+
+typedef struct aq_survey {
+    bool complete; /* false: the budget ended or the parser died; the report says so */
+    uint64_t files, bytes, lines;
+    uint64_t generated_files, generated_bytes;
+    uint64_t vendored_files, vendored_bytes;
+    uint64_t minified_files, minified_bytes;
+    uint64_t binary_files, binary_bytes;
+    aq_look looks[AQ_LOOKS]; /* by score, then file, then line */
+    size_t look_count;
+} aq_survey;
+
+int aq_survey_run(aq_arena *a, const aq_package *package, aq_budget *budget, aq_survey *ret,
+                  aq_err *err);
+json_t *aq_survey_json(const aq_survey *s);

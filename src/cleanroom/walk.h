@@ -1,0 +1,40 @@
+/* The walk of a submission: intake, then each stage, then verdict, report, evidence, ledger. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "cleanroom/intake.h"
+#include "cleanroom/stage.h"
+#include "ledger/ledger.h"
+#include "store/store.h"
+#include "trust/keys.h"
+
+/* The state folder, opened: keys, store and ledger. */
+typedef struct aq_home {
+    char *path;
+    int dirfd;
+    aq_keys *keys;
+    aq_store *store;
+    aq_ledger *ledger;
+} aq_home;
+
+/* `path` NULL: $AQUARIUM_HOME, else $XDG_STATE_HOME/aquarium, else ~/.local/state/aquarium. */
+int aq_home_open(const char *path, aq_home *ret, aq_err *err);
+void aq_home_close(aq_home *h);
+
+typedef struct aq_walk_options {
+    const char *path, *artifact;
+    const aq_policy *policy;
+    aq_progress progress;
+    void *progress_arg;
+} aq_walk_options;
+
+typedef struct aq_walk_result {
+    aq_verdict verdict;
+    json_t *report, *evidence; /* owned */
+} aq_walk_result;
+
+/* Negative when we failed before a verdict could be recorded. */
+int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err *err);
+void aq_walk_result_free(aq_walk_result *r);

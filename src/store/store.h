@@ -1,0 +1,55 @@
+/* The store: submissions, their reports, known names. SQLite (WAL) now, PostgreSQL later behind
+ * the same functions. Several processes may use one store at once.
+ *
+ * The ledger is not in here: it has its own durability. If store and ledger disagree, the ledger
+ * is right. */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "model/submission.h"
+#include "model/verdict.h"
+
+typedef struct aq_store aq_store;
+
+/* Opens or makes `store.db` in the folder `dir`, and brings an older schema up to date in one
+ * transaction. A newer schema than ours is refused with the version in the message. */
+int aq_store_open(const char *dir, aq_store **ret, aq_err *err);
+void aq_store_close(aq_store *s); /* takes NULL */
+int aq_store_version(aq_store *s, int *ret, aq_err *err);
+
+/* A submission enters before its walk starts; -EEXIST when its id or nonce was seen before
+ * (a replayed envelope). */
+int aq_store_begin(aq_store *s, const aq_submission *sub, aq_err *err);
+/* What the walk concluded. `report` is kept whole. */
+int aq_store_finish(aq_store *s, const char *submission, const aq_package *package,
+                    const aq_manifest *manifest, aq_verdict verdict,
+                    const aq_digest *verdict_digest, const json_t *report, uint64_t ledger_index,
+                    aq_err *err);
+
+/* Submissions of `publisher` since `since` (seconds since 1970), this one included. */
+int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err);
+
+/* A name that is taken. */
+typedef struct aq_known {
+    const char *namespace_, *name, *publisher;
+    bool confirmed; /* imported by the operator or from a verified submission; else first come */
+} aq_known;
+
+/* Enters a name; an existing row is only ever made stronger. The folded and skeleton forms are
+ * computed here and indexed. */
+int aq_store_know(aq_store *s, const aq_known *known, aq_err *err);
+int aq_store_known_count(aq_store *s, uint64_t *ret, aq_err *err);
+/* Candidates that could be the same as, or look like, `name`: same skeleton, same letters without
+ * separators, or within edit distance `distance`. Ordered by namespace, name, publisher. */
+int aq_store_alike(aq_store *s, aq_arena *a, const char *namespace_, const char *name,
+                   size_t distance, aq_known **ret, size_t *count, aq_err *err);
+/* A digest over all known names: the store snapshot that a report lists. */
+int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err);
+
+/* The report of a submission, or of the newest one of a package digest; -ENOENT. New reference. */
+int aq_store_report(aq_store *s, const char *submission, json_t **ret, aq_err *err);

@@ -1,0 +1,98 @@
+/* Findings: the table is whole, floods are counted, hostile answers are refused. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "model/finding.h"
+
+static void table_is_whole(void **state)
+{
+    (void)state;
+    for (aq_rule_id i = 0; i < AQ_RULE_COUNT; i++) {
+        const aq_rule *r = aq_rule_get(i);
+        aq_rule_id back;
+
+        assert_non_null(r->name);
+        assert_true(strlen(r->title) > 0 && strlen(r->why) > 0 && strlen(r->fix) > 0);
+        assert_true(r->adversary <= 10);
+        assert_int_equal(aq_rule_find(r->name, &back), 0);
+        assert_int_equal(back, i); /* names are unique */
+        assert_int_equal(strncmp(r->name, aq_layer_name(r->layer), strlen(aq_layer_name(r->layer))),
+                         0);
+    }
+    for (unsigned i = 1; i <= 10; i++)
+        assert_non_null(aq_adversary_title(i));
+    assert_null(aq_adversary_title(0));
+    assert_null(aq_adversary_title(11));
+}
+
+static void floods_are_counted(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *f = aq_findings_new(a);
+
+    (void)state;
+    for (int i = 0; i < AQ_FINDINGS_PER_RULE + 7; i++)
+        aq_findings_add(f, AQ_RULE_INTAKE_UNSIGNED, "x", "number %d", i)->line = 3;
+    assert_int_equal(f->count, AQ_FINDINGS_PER_RULE);
+    assert_int_equal(aq_findings_extra(f, AQ_RULE_INTAKE_UNSIGNED), 7);
+    assert_int_equal(aq_findings_worst(f), AQ_INFO);
+    aq_findings_add(f, AQ_RULE_L0_README_MISSING, NULL, "none");
+    assert_int_equal(aq_findings_worst(f), AQ_REVIEW);
+    aq_findings_sort(f);
+    assert_int_equal(f->items[0].rule, AQ_RULE_L0_README_MISSING);
+}
+
+static void text_is_quoted(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *f = aq_findings_new(a);
+    aq_finding *one = aq_findings_add(f, AQ_RULE_INTAKE_UNSIGNED, "a\x1b[31m\xff", "esc \x1b]0;");
+
+    (void)state;
+    assert_string_equal(one->file, "a\\x1b[31m\\xff");
+    assert_string_equal(one->message, "esc \\x1b]0;");
+}
+
+static int read_one(aq_findings *f, const char *text, aq_err *err)
+{
+    aq_auto_json json_t *j = NULL;
+
+    assert_int_equal(aq_json_parse(text, strlen(text), "test", &j, err), 0);
+    return aq_finding_read(f, AQ_LAYER_INTAKE, j, err);
+}
+
+static void hostile_answers(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *f = aq_findings_new(a);
+    aq_err err = {0};
+
+    (void)state;
+    assert_int_equal(
+        read_one(f, "{\"rule\":\"intake.unsigned\",\"message\":\"m\",\"line\":4}", &err), 0);
+    assert_int_equal(f->items[0].line, 4);
+    assert_true(read_one(f, "{\"rule\":\"no.such\",\"message\":\"m\"}", &err) < 0);
+    assert_true(read_one(f, "{\"rule\":\"l0.readme.missing\",\"message\":\"m\"}", &err) < 0);
+    assert_true(read_one(f, "{\"rule\":\"intake.unsigned\"}", &err) < 0);
+    assert_true(read_one(f, "{\"rule\":\"intake.unsigned\",\"message\":\"m\",\"line\":-1}", &err) <
+                0);
+    assert_int_equal(read_one(f, "{\"rule\":\"intake.unsigned\",\"message\":\"a\\u001bb\"}", &err),
+                     0);
+    assert_string_equal(f->items[1].message, "a\xef\xbf\xbd"
+                                             "b");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_is_whole),
+        cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(text_is_quoted),
+        cmocka_unit_test(hostile_answers),
+    };
+
+    return cmocka_run_group_tests_name("finding", tests, NULL, NULL);
+}
