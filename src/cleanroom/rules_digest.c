@@ -1,0 +1,15 @@
+/* The digest of everything in tables that can change a finding. The tables are read when the
+ * program is built (tools/tables-digest): rules, kinds, types, capabilities, limits, and the data
+ * files of the clean room. Code is named by the engine version. */
+#include "base/err.h"
+#include "cleanroom/report.h"
+#include "tables_digest.h"
+
+aq_digest aq_rules_digest(void)
+{
+    aq_digest d;
+
+    if (aq_digest_parse(AQ_TABLES_DIGEST, &d) < 0)
+        aq_panic("rules digest: the build left no digest of the tables");
+    return d;
+}

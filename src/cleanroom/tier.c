@@ -1,0 +1,84 @@
+/* Which sandbox tier a package asks for: the stricter of what its publisher's tier and its
+ * declared capabilities call for. The tables are the source's: ★ T0, ● and ◆ T1, ○ and ◐ T2; pure
+ * compute T0, files and named hosts T1, shell, any host and subagents T2. */
+#include <string.h>
+
+#include "cleanroom/report.h"
+
+static const char *const tier_names[] = {"t0", "t1", "t2"};
+
+static const struct {
+    unsigned tier;
+    const char *why;
+} by_publisher[] = {
+    [AQ_TIER_LOCAL] = {0, NULL},
+    [AQ_TIER_NEW] = {2, "the publisher is new"},
+    [AQ_TIER_IDENTIFIED] = {2, "the publisher is identified but not proven"},
+    [AQ_TIER_PROVEN] = {1, "the publisher is proven, not a steward"},
+    [AQ_TIER_TRUSTED] = {1, "the publisher is trusted, not a steward"},
+    [AQ_TIER_STEWARD] = {0, NULL},
+};
+
+static const struct {
+    unsigned tier;
+    const char *why;
+} by_capability[AQ_CAP_COUNT] = {
+    [AQ_CAP_FS_READ] = {1, "it declares that it reads files"},
+    [AQ_CAP_FS_WRITE] = {1, "it declares that it writes files"},
+    [AQ_CAP_NETWORK] = {1, "it declares that it talks to named hosts"},
+    [AQ_CAP_SHELL] = {2, "it declares that it runs commands"},
+    [AQ_CAP_SECRETS] = {1, "it declares that it reads secrets"},
+    [AQ_CAP_SUBAGENTS] = {2, "it declares that it starts agents"},
+    [AQ_CAP_MCP] = {1, "it declares that it uses MCP servers"},
+    [AQ_CAP_HOOKS] = {1, "it declares that it runs at events of its host"},
+    [AQ_CAP_CLOCK] = {0, NULL},
+    [AQ_CAP_CRYPTO] = {0, NULL},
+};
+
+/* A host pattern that many strangers' machines match: "*", "*.com", "*:443". */
+static bool broad(const char *host)
+{
+    const char *rest;
+
+    if (host[0] != '*')
+        return false;
+    if (host[1] != '.')
+        return true;
+    rest = host + 2;
+    return strchr(rest, '.') == NULL;
+}
+
+static bool broad_network(const aq_cap_group *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (broad(g->patterns[i]))
+            return true;
+    return false;
+}
+
+static unsigned raise_to(unsigned tier, unsigned asked, const char *reason, const char **why)
+{
+    if (asked <= tier)
+        return tier;
+    *why = reason;
+    return asked;
+}
+
+const char *aq_tier_wanted(const aq_submission *s, const aq_manifest *m, const char **why)
+{
+    unsigned tier = 0;
+
+    *why = "it declares nothing beyond pure compute";
+    if (!m->declared.present && m->kind == AQ_KIND_WASM)
+        *why = "a WebAssembly module that declares nothing beyond pure compute";
+    else if (!m->declared.present)
+        tier = raise_to(
+            tier, 1, "it declares no capabilities, so files and processes must be expected", why);
+    for (size_t i = 0; i < AQ_CAP_COUNT; i++)
+        if (m->declared.group[i].count > 0)
+            tier = raise_to(tier, by_capability[i].tier, by_capability[i].why, why);
+    if (broad_network(&m->declared.group[AQ_CAP_NETWORK]))
+        tier = raise_to(tier, 2, "it declares that it talks to any host", why);
+    tier = raise_to(tier, by_publisher[s->tier].tier, by_publisher[s->tier].why, why);
+    return tier_names[tier];
+}
