@@ -119,7 +119,7 @@ int aq_write_file(int dirfd, const char *name, const void *data, size_t len, mod
     if (slash && slash != name)
         snprintf(temp, sizeof temp, "%.*s", (int)(slash - name), name);
     else
-        strcpy(temp, slash ? "/" : ".");
+        snprintf(temp, sizeof temp, "%s", slash ? "/" : ".");
     dir = openat(dirfd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0 || fsync(dir) < 0)
         return aq_fail_errno(err, "cannot make %s durable", name);
@@ -197,7 +197,7 @@ const char *aq_time_str(int64_t seconds, char buf[static AQ_TIME_LEN])
     struct tm tm;
 
     if (!gmtime_r(&t, &tm) || !strftime(buf, AQ_TIME_LEN, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        strcpy(buf, "1970-01-01T00:00:00Z");
+        snprintf(buf, AQ_TIME_LEN, "1970-01-01T00:00:00Z");
     return buf;
 }
 

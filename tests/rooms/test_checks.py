@@ -57,8 +57,8 @@ def test_forbidden_include(tree, name, text, complaint):
     assert wrong[0].startswith(f"{name}:1:")
 
 
-def test_own_internal_header_is_fine(tree):
-    put(tree, "src/mid/x.c", '#include "mid/internal.h"\n')
+def test_own_internal_header_and_generated_data_are_fine(tree):
+    put(tree, "src/mid/x.c", '#include "mid/internal.h"\n#include "names.inc"\n')
     assert rooms.check_includes(tree) == []
 
 
@@ -96,6 +96,11 @@ def test_sizes(tree):
     assert rooms.check_sizes(tree) == []
     put(tree, "src/low/a.c", "void f(void)\n{\n" + body * (rooms.MAX_FUNCTION + 1) + "}\n")
     assert "src/low/a.c:2: function of 61 lines" in rooms.check_sizes(tree)[0]
+    put(tree, "src/low/a.c", "namespace\n{\n" + body * 70 + "}\n")
+    assert rooms.check_sizes(tree) == []
+    inner = "namespace\n{\n    int f()\n    {\n" + body * 61 + "    }\n}\n"
+    put(tree, "src/low/a.c", inner)
+    assert "src/low/a.c:4: function of 61 lines" in rooms.check_sizes(tree)[0]
     put(tree, "src/low/a.c", "int x;\n" * (rooms.MAX_FILE + 1))
     assert "801 lines" in rooms.check_sizes(tree)[0]
 
