@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "trust/keys.h"
 
+enum { AQ_DSSE_PAYLOAD = 1 << 20 }; /* bytes; a larger envelope is refused */
+
 /* DSSE: {payload, payloadType, signatures:[{keyid, sig}]} over PAE. */
 json_t *aq_dsse_sign(const aq_keys *k, aq_key_use use, const char *payload_type,
                      const void *payload, size_t len);

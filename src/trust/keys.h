@@ -38,6 +38,8 @@ void aq_key_public(const aq_keys *k, aq_key_use use, uint8_t out[static AQ_KEY_L
 /* PEM (SubjectPublicKeyInfo) of a signing key's public half, for other tools. */
 void aq_key_pem(const aq_keys *k, aq_key_use use, aq_buf *out);
 
+/* The id that a signing key has, from its public half alone. */
+const char *aq_public_id(const uint8_t public_key[static AQ_KEY_LEN], char out[static AQ_KEY_ID]);
 int aq_ed25519_verify(const uint8_t public_key[static AQ_KEY_LEN], const void *data, size_t len,
                       const uint8_t sig[static AQ_ED25519_SIG]); /* 0 or -EBADMSG */
 int aq_public_from_pem(const char *pem, size_t len, uint8_t out[static AQ_KEY_LEN], aq_err *err);

@@ -1,0 +1,312 @@
+/* Evidence: made of a report, checked, and every byte of it flipped. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "trust/evidence.h"
+
+static aq_keys *keys, *stranger;
+static uint8_t public_key[AQ_KEY_LEN];
+
+static aq_keys *keys_in_new_folder(void)
+{
+    char path[] = "/tmp/aq-evidence-XXXXXX";
+    aq_auto_fd int fd = -1;
+    aq_keys *k = NULL;
+    aq_err err;
+
+    assert_non_null(mkdtemp(path));
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(aq_keys_open(fd, &k, &err), 0);
+    assert_int_equal(
+        unlinkat(fd, "keys/instance.key", 0) + unlinkat(fd, "keys", AT_REMOVEDIR) + rmdir(path), 0);
+    return k;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    keys = keys_in_new_folder();
+    stranger = keys_in_new_folder();
+    aq_key_public(keys, AQ_KEY_EVIDENCE, public_key);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    aq_keys_free(keys);
+    aq_keys_free(stranger);
+    return 0;
+}
+
+static json_t *parse(const char *text)
+{
+    json_t *j = NULL;
+    aq_err err;
+
+    assert_int_equal(aq_json_parse(text, strlen(text), "test", &j, &err), 0);
+    return j;
+}
+
+#define HEX64(c) c c c c c c c c c c c c c c c c
+#define STAGE(layer, decision)                                                                     \
+    "{\"layer\":\"" layer "\",\"decision\":\"" decision "\",\"title\":\"t\",\"reason\":null}"
+#define STAGES(a, b)                                                                               \
+    STAGE("intake", a)                                                                             \
+    "," STAGE("l0", b) "," STAGE("l1", "pass") "," STAGE("l1.5", "skipped") "," STAGE(             \
+        "l2", "pass") "," STAGE("l3", "pass")
+#define REPORT(verdict, stages)                                                                    \
+    "{\"schema\":\"aquarium/report/v1\",\"verdict\":\"" verdict                                    \
+    "\",\"verdict_digest\":\"" HEX64("ab01") "\",\"package\":{\"digest\":\"" HEX64(                \
+        "0a0b") "\",\"name\":\"n\"},"                                                              \
+                "\"submission\":{\"id\":\"s-1\",\"nonce\":\"n-1\"},"                               \
+                "\"time\":\"2026-02-03T04:05:06Z\",\"rules\":{\"digest\":\"" HEX64(                \
+                    "1111") "\",\"count\":3},\"policy\":{\"digest\":\"" HEX64("2222") "\"},"       \
+                                                                                      "\"stages\"" \
+                                                                                      ":[" stages  \
+                                                                                      "],"         \
+                                                                                      "\"findings" \
+                                                                                      "\":[]}"
+
+static const char good[] = REPORT("pass", STAGES("pass", "pass"));
+
+static json_t *make(const char *report, const json_t *proof)
+{
+    aq_auto_json json_t *r = parse(report);
+    aq_evidence_in in = {.report = r,
+                         .package_name = "päckchen/1.0",
+                         .submission = "s-1",
+                         .nonce = "n-1",
+                         .ledger_index = 41,
+                         .ledger_proof = proof};
+    json_t *doc = NULL;
+    aq_err err = {0};
+
+    memset(&in.ledger_leaf, 7, sizeof in.ledger_leaf);
+    for (size_t i = 0; i < sizeof in.package.b; i++)
+        in.package.b[i] = i % 2 ? 0x0b : 0x0a;
+    if (aq_evidence_make(keys, &in, &doc, &err) < 0)
+        assert_null(doc);
+    return doc;
+}
+
+static void round_trip(void **state)
+{
+    aq_auto_json json_t *doc = make(good, NULL);
+    aq_auto_json json_t *report = parse(good);
+    aq_evidence e = {0};
+    aq_digest d;
+    aq_err err;
+
+    (void)state;
+    assert_non_null(doc);
+    assert_int_equal(aq_evidence_verify(doc, public_key, keys, &e, &err), 0);
+    assert_true(e.hmac_checked);
+    assert_string_equal(e.verdict, "pass");
+    assert_string_equal(e.submission, "s-1");
+    assert_string_equal(e.nonce, "n-1");
+    assert_int_equal(e.ledger_index, 41);
+    assert_int_equal(e.ledger_leaf.b[31], 7);
+    assert_int_equal(e.time, 1770091506);
+    assert_int_equal(aq_json_digest(report, &d), 0);
+    assert_true(aq_digest_equal(&d, &e.report));
+    assert_int_equal(aq_evidence_verify(doc, public_key, NULL, &e, &err), 0);
+    assert_false(e.hmac_checked);
+}
+
+static json_t *statement_of(const json_t *doc, size_t i)
+{
+    const json_t *envelope = json_array_get(json_object_get(doc, "statements"), i);
+    aq_auto_buf payload = {0};
+    aq_err err;
+
+    assert_int_equal(
+        aq_dsse_verify(envelope, public_key, "application/vnd.in-toto+json", &payload, &err), 0);
+    return parse(aq_buf_str(&payload));
+}
+
+static void statements_say_the_verdict(void **state)
+{
+    static const struct {
+        const char *report, *result;
+        size_t passed, warned, failed;
+    } cases[] = {
+        {good, "PASSED", 5, 0, 0},
+        {REPORT("review", STAGES("pass", "review")), "WARNED", 4, 1, 0},
+        {REPORT("reject", STAGES("reject", "not-run")), "FAILED", 3, 0, 1},
+        {REPORT("inconclusive", STAGES("pass", "inconclusive")), "FAILED", 4, 0, 1},
+        {REPORT("inconclusive", STAGES("pass", "not-run")), "FAILED", 4, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aq_auto_json json_t *doc = make(cases[i].report, NULL);
+        aq_auto_json json_t *s = NULL;
+        aq_auto_json json_t *index = NULL;
+        const json_t *p;
+        assert_non_null(doc);
+        s = statement_of(doc, 0);
+        index = statement_of(doc, 1);
+        p = json_object_get(s, "predicate");
+        assert_string_equal(aq_json_str(p, "result"), cases[i].result);
+        assert_int_equal(json_array_size(json_object_get(p, "passedTests")), cases[i].passed);
+        assert_int_equal(json_array_size(json_object_get(p, "warnedTests")), cases[i].warned);
+        assert_int_equal(json_array_size(json_object_get(p, "failedTests")), cases[i].failed);
+        assert_int_equal(json_array_size(json_object_get(p, "configuration")), 2);
+        assert_string_equal(aq_json_str(index, "predicateType"),
+                            "https://in-toto.io/attestation/scai/v0.3");
+    }
+}
+
+static void refuses_to_make_a_lie(void **state)
+{
+    static const char *const bad[] = {
+        REPORT("pass", STAGES("pass", "not-run")), /* a stage that did not run is no pass */
+        REPORT("pass", STAGES("pass", "review")),
+        REPORT("maybe", STAGES("pass", "pass")),
+        REPORT("review", STAGES("pass", "fine")),
+        REPORT("review", STAGE("intake", "pass")),
+        "{}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_null(make(bad[i], NULL));
+}
+
+/* Flips one bit of every byte of the canonical document, another one in each sweep. `from`, `to`: a
+ * span that may survive. Returns how many flips survived outside of it. */
+static size_t flips_that_survive(const aq_buf *text, size_t from, size_t to, size_t sweep,
+                                 const aq_keys *k)
+{
+    size_t alive = 0;
+
+    for (size_t i = 0; i < text->len; i++) {
+        aq_auto_json json_t *doc = NULL;
+        char was = text->data[i];
+        aq_evidence e;
+        aq_err err;
+
+        text->data[i] = (char)(was ^ 1 << (i + sweep) % 8);
+        if (aq_json_parse(text->data, text->len, "flipped", &doc, &err) == 0 &&
+            aq_evidence_verify(doc, public_key, k, &e, &err) == 0 && (i < from || i >= to))
+            alive++;
+        text->data[i] = was;
+    }
+    return alive;
+}
+
+static void no_flipped_byte_survives(void **state)
+{
+    aq_auto_json json_t *doc = make(good, NULL);
+    aq_auto_buf text = {0};
+
+    (void)state;
+    assert_int_equal(aq_json_canonical(doc, &text), 0);
+    assert_int_equal(flips_that_survive(&text, 0, 0, 0, NULL), 0);
+    assert_int_equal(flips_that_survive(&text, 0, 0, 3, keys), 0);
+}
+
+/* The one exception: the ledger's proof has its own signature, by the ledger's key, and is checked
+ * by the ledger room (test_ledger flips every byte of it). */
+static void only_the_proof_is_signed_elsewhere(void **state)
+{
+    aq_auto_json json_t *proof = parse("{\"index\":41,\"hashes\":[]}");
+    aq_auto_json json_t *doc = make(good, proof);
+    aq_auto_buf text = {0}, inner = {0};
+    const char *at;
+    size_t from, to;
+
+    (void)state;
+    assert_int_equal(aq_json_canonical(doc, &text), 0);
+    aq_buf_adds(&inner, "\"proof\":");
+    assert_int_equal(aq_json_canonical(proof, &inner), 0);
+    at = strstr(text.data, inner.data);
+    assert_non_null(at);
+    from = (size_t)(at - text.data) + strlen("\"proof\":");
+    to = (size_t)(at - text.data) + inner.len;
+    assert_int_equal(flips_that_survive(&text, from, to, 5, NULL), 0);
+}
+
+static void refuses_what_does_not_belong(void **state)
+{
+    aq_auto_json json_t *doc = make(good, NULL);
+    aq_auto_json json_t *other = make(REPORT("review", STAGES("pass", "review")), NULL);
+    uint8_t wrong[AQ_KEY_LEN];
+    aq_evidence e;
+    aq_err err;
+    json_t *list;
+
+    (void)state;
+    aq_key_public(stranger, AQ_KEY_EVIDENCE, wrong);
+    assert_int_equal(aq_evidence_verify(doc, wrong, NULL, &e, &err), -EBADMSG);
+    assert_int_equal(aq_evidence_verify(doc, public_key, stranger, &e, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "report.hmac"));
+    json_object_set_new(doc, "extra", json_true());
+    assert_int_equal(aq_evidence_verify(doc, public_key, NULL, &e, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "extra"));
+    json_object_del(doc, "extra");
+    /* Statements of another verdict, each well signed. */
+    for (size_t i = 0; i < 2; i++) {
+        aq_auto_json json_t *mixed = json_deep_copy(doc);
+        list = json_object_get(mixed, "statements");
+        json_array_set(list, i, json_array_get(json_object_get(other, "statements"), i));
+        assert_int_equal(aq_evidence_verify(mixed, public_key, NULL, &e, &err), -EBADMSG);
+        assert_non_null(strstr(err.text, "first difference: predicate"));
+    }
+    list = json_object_get(doc, "statements");
+    json_array_append(list, json_array_get(list, 0));
+    assert_int_equal(aq_evidence_verify(doc, public_key, NULL, &e, &err), -EBADMSG);
+    assert_int_equal(aq_evidence_verify(list, public_key, NULL, &e, &err), -EBADMSG);
+}
+
+static void pae_is_the_published_one(void **state)
+{
+    aq_auto_buf pae = {0};
+
+    (void)state;
+    aq_dsse_pae(&pae, "http://example.com/HelloWorld", "hello world", 11);
+    assert_string_equal(pae.data, "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+}
+
+static void two_signatures_are_refused(void **state)
+{
+    aq_auto_json json_t *env = aq_dsse_sign(keys, AQ_KEY_EVIDENCE, "t", "body", 4);
+    json_t *list = json_object_get(env, "signatures");
+    aq_auto_buf out = {0};
+    aq_err err;
+
+    (void)state;
+    assert_int_equal(aq_dsse_verify(env, public_key, "t", &out, &err), 0);
+    assert_string_equal(aq_buf_str(&out), "body");
+    assert_int_equal(aq_dsse_verify(env, public_key, "u", &out, &err), -EBADMSG);
+    json_array_append(list, json_array_get(list, 0));
+    assert_int_equal(aq_dsse_verify(env, public_key, "t", &out, &err), -EBADMSG);
+    json_array_clear(list);
+    assert_int_equal(aq_dsse_verify(env, public_key, "t", &out, &err), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(statements_say_the_verdict),
+        cmocka_unit_test(refuses_to_make_a_lie),
+        cmocka_unit_test(no_flipped_byte_survives),
+        cmocka_unit_test(only_the_proof_is_signed_elsewhere),
+        cmocka_unit_test(refuses_what_does_not_belong),
+        cmocka_unit_test(pae_is_the_published_one),
+        cmocka_unit_test(two_signatures_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("evidence", tests, setup, teardown);
+}
