@@ -11,12 +11,13 @@
  *   parent                                   child "aquarium-jail JOB"
  *   ──────                                   ────────────────────────
  *   socketpair, exec, pass descriptors  →    lock in, run job
- *   aq_jail_send (request frames)       →    aq_jail_io.recv
- *   on_frame(type, bytes)               ←    aq_jail_io.send
+ *   aq_jail_request                     →    aq_jail_recv
+ *   aq_jail_next                        ←    aq_jail_send
  *   wait: END frame + exit status 0     ←    END (count), exit
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,9 @@ typedef struct aq_jail_job {
     int (*run)(aq_jail_io *io, aq_err *err);
     uint64_t memory;  /* bytes of address space */
     uint32_t seconds; /* CPU seconds; a backstop, passing it is INCONCLUSIVE */
+    /* Called before the lock: makes libraries load what they open on first use (aq_sha256 makes
+     * OpenSSL read its configuration). NULL when the job needs none of that. */
+    void (*warm)(void);
 } aq_jail_job;
 
 /* The descriptors given at the start, in the parent's order. */
@@ -72,9 +76,15 @@ int aq_jail_finish(aq_jail *j, aq_err *err);
  * on anything else: -EPIPE the child died, -EBADMSG it broke the protocol, -EOVERFLOW its answers
  * exceed `aq_jail_limit`, -ETIME its time ran out. The payload lives until the next call. */
 int aq_jail_next(aq_jail *j, uint16_t *type, const void **payload, size_t *len, aq_err *err);
+/* Is a whole answer frame here already, so that aq_jail_next would not wait? Reads what has
+ * arrived, and never waits itself; also true when aq_jail_next would fail at once. */
+bool aq_jail_ready(aq_jail *j);
+/* The wall clock's backstop, in seconds from the start; default 300. */
+void aq_jail_wall(aq_jail *j, uint32_t seconds);
 /* Bounds on all answers together; defaults 1 << 20 frames and 256 MiB. */
 void aq_jail_limit(aq_jail *j, uint64_t frames, uint64_t bytes);
-/* How the child was contained on this host: {"landlock": 7, "seccomp": true, …}. For doctor. */
+/* How a child is contained on this host: {"landlock": 7, "seccomp": true, …}, found out by starting
+ * one. For doctor. */
 int aq_jail_guarantee(aq_buf *text, aq_err *err);
 /* Kills and reaps; takes NULL. */
 void aq_jail_stop(aq_jail *j);

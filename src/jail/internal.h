@@ -1,0 +1,33 @@
+/* The wire between parent and child; docs/formats/jail.md describes it. Only this room reads it. */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+    AQ_JAIL_SOCKET = 3,   /* the child's end; 0, 1 and 2 are /dev/null */
+    AQ_JAIL_FIRST_FD = 4, /* the first given descriptor */
+    AQ_JAIL_NOBODY = 65534,
+};
+
+/* Types from here on are the jail's own; jobs use those below. */
+enum {
+    AQ_JAIL_HELLO = 0xfffd,  /* first answer: how the child is contained (aq_jail_hello) */
+    AQ_JAIL_FAILED = 0xfffe, /* the job gave up: a text */
+    AQ_JAIL_END = 0xffff,    /* last one in both directions; from the child: u64 frames before it */
+    AQ_JAIL_OWN = AQ_JAIL_HELLO,
+};
+
+typedef struct aq_jail_head {
+    uint32_t len; /* of the payload that follows */
+    uint16_t type;
+    uint16_t fds; /* descriptors that travel with it; 0 in answers */
+} aq_jail_head;
+
+typedef struct aq_jail_hello {
+    uint8_t landlock; /* ABI applied, 0 = none */
+    uint8_t seccomp;
+    uint8_t namespaces;
+    uint8_t capabilities; /* 1 = all given up */
+    uint8_t unprivileged; /* 1 = not root */
+    uint8_t memory_limit;
+} aq_jail_hello;
