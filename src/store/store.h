@@ -33,6 +33,9 @@ int aq_store_finish(aq_store *s, const char *submission, const aq_package *packa
 
 /* Submissions of `publisher` since `since` (seconds since 1970), this one included. */
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err);
+/* When the publisher's n-th newest submission (0 = the newest) entered; -ENOENT. */
+int aq_store_nth_newest(aq_store *s, const char *publisher, uint32_t nth, int64_t *ret,
+                        aq_err *err);
 
 /* A name that is taken. */
 typedef struct aq_known {
@@ -43,12 +46,29 @@ typedef struct aq_known {
 /* Enters a name; an existing row is only ever made stronger. The folded and skeleton forms are
  * computed here and indexed. */
 int aq_store_know(aq_store *s, const aq_known *known, aq_err *err);
+/* As above for many, in one transaction: all of them or none. */
+int aq_store_know_many(aq_store *s, const aq_known *known, size_t count, aq_err *err);
 int aq_store_known_count(aq_store *s, uint64_t *ret, aq_err *err);
-/* Candidates that could be the same as, or look like, `name`: same skeleton, same letters without
- * separators, or within edit distance `distance`. Ordered by namespace, name, publisher. */
-int aq_store_alike(aq_store *s, aq_arena *a, const char *namespace_, const char *name,
-                   size_t distance, aq_known **ret, size_t *count, aq_err *err);
-/* A digest over all known names: the store snapshot that a report lists. */
+/* Up to `max` known names after `after` (NULL: from the start), by namespace, name, publisher. */
+int aq_store_known_list(aq_store *s, aq_arena *a, const aq_known *after, size_t max, aq_known **ret,
+                        size_t *count, aq_err *err);
+
+enum {
+    AQ_NAME_MAX = 256,     /* bytes of a namespace, a name or a publisher's id */
+    AQ_STORE_DISTANCE = 2, /* the greatest edit distance that the index answers */
+};
+
+/* The form in which names are compared for likeness: skeleton without separators (- _ . /, space).
+ * -EILSEQ if it is not UTF-8. */
+int aq_name_plain(aq_buf *out, const char *name);
+
+/* Candidates that could be the same as, or look like, `name`, in any namespace: same skeleton, same
+ * letters without separators, or these within edit distance `distance`. Exact: every such name is
+ * found. Ordered by namespace, name, publisher. */
+int aq_store_alike(aq_store *s, aq_arena *a, const char *name, size_t distance, aq_known **ret,
+                   size_t *count, aq_err *err);
+/* A digest over all known names, whatever the order they came in: the store snapshot that a report
+ * lists. */
 int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err);
 
 /* The report of a submission, or of the newest one of a package digest; -ENOENT. New reference. */

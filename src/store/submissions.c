@@ -1,0 +1,176 @@
+/* Submissions and their reports: what came in, and what the walk concluded. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "store/internal.h"
+
+/* Says which of the two was seen before: a replayed envelope repeats its id, a forged one may
+ * repeat only the nonce. */
+static int check_new(aq_store *s, const aq_submission *sub, aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_SEEN, &q, err);
+    bool same_id = false;
+
+    if (r < 0)
+        return r;
+    aq_bind_text(q, 1, sub->id);
+    aq_bind_text(q, 2, sub->nonce);
+    r = aq_store_row(s, q, "looking for a replay", err);
+    if (r > 0)
+        same_id = sqlite3_column_int(q, 0);
+    sqlite3_reset(q);
+    if (r > 0)
+        return aq_fail(err, -EEXIST, "submission %.80s was seen before (same %s)", sub->id,
+                       same_id ? "id" : "nonce");
+    return r;
+}
+
+static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
+{
+    aq_auto_free char *envelope =
+        sub->source ? json_dumps(sub->source, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    sqlite3_stmt *q;
+    int r;
+
+    if ((r = check_new(s, sub, err)) < 0 || (r = aq_store_statement(s, AQ_SQL_SUBMIT, &q, err)) < 0)
+        return r;
+    aq_bind_text(q, 1, sub->id);
+    aq_bind_text(q, 2, sub->nonce);
+    aq_bind_text(q, 3, sub->publisher);
+    sqlite3_bind_int64(q, 4, sub->time);
+    sqlite3_bind_int64(q, 5, aq_now());
+    aq_bind_text(q, 6, sub->namespace_);
+    aq_bind_text(q, 7, sub->name);
+    aq_bind_text(q, 8, sub->version);
+    aq_bind_text(q, 9, envelope);
+    return aq_store_run(s, q, "entering a submission", err);
+}
+
+int aq_store_begin(aq_store *s, const aq_submission *sub, aq_err *err)
+{
+    int r;
+
+    if (!sub->id || !sub->nonce || !sub->publisher)
+        return aq_fail(err, -EINVAL, "a submission needs an id, a nonce and a publisher");
+    if ((r = aq_store_lock(s, err)) < 0)
+        return r;
+    return aq_store_unlock(s, insert_submission(s, sub, err), err);
+}
+
+static int insert_report(aq_store *s, const char *submission, const aq_package *package,
+                         const aq_manifest *manifest, aq_verdict verdict,
+                         const aq_digest *verdict_digest, const char *report, uint64_t ledger_index,
+                         aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_FINISH, &q, err);
+
+    if (r < 0)
+        return r;
+    aq_bind_text(q, 1, submission);
+    sqlite3_bind_int64(q, 2, aq_now());
+    aq_bind_digest(q, 3, &package->digest);
+    aq_bind_text(q, 4, manifest->namespace_);
+    aq_bind_text(q, 5, manifest->name);
+    aq_bind_text(q, 6, manifest->version);
+    aq_bind_text(q, 7, aq_verdict_name(verdict));
+    aq_bind_digest(q, 8, verdict_digest);
+    sqlite3_bind_int64(q, 9, (sqlite3_int64)ledger_index);
+    aq_bind_text(q, 10, report);
+    r = aq_store_run(s, q, "entering a report", err);
+    if (r < 0 && sqlite3_extended_errcode(s->db) == SQLITE_CONSTRAINT_PRIMARYKEY)
+        return aq_fail(err, -EEXIST, "submission %.80s has a report already", submission);
+    if (r < 0 && sqlite3_extended_errcode(s->db) == SQLITE_CONSTRAINT_FOREIGNKEY)
+        return aq_fail(err, -ENOENT, "submission %.80s is not in the store", submission);
+    return r;
+}
+
+int aq_store_finish(aq_store *s, const char *submission, const aq_package *package,
+                    const aq_manifest *manifest, aq_verdict verdict,
+                    const aq_digest *verdict_digest, const json_t *report, uint64_t ledger_index,
+                    aq_err *err)
+{
+    aq_auto_free char *text = json_dumps(report, JSON_COMPACT | JSON_SORT_KEYS);
+    int r;
+
+    if (!text || ledger_index > INT64_MAX)
+        return aq_fail(err, -EINVAL, "the report of submission %.80s cannot be stored", submission);
+    if ((r = aq_store_lock(s, err)) < 0)
+        return r;
+    r = insert_report(s, submission, package, manifest, verdict, verdict_digest, text, ledger_index,
+                      err);
+    return aq_store_unlock(s, r, err);
+}
+
+int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_RATE, &q, err);
+
+    if (r < 0)
+        return r;
+    aq_bind_text(q, 1, publisher);
+    sqlite3_bind_int64(q, 2, since);
+    if ((r = aq_store_row(s, q, "counting submissions", err)) < 0)
+        return r;
+    *ret = (uint64_t)sqlite3_column_int64(q, 0);
+    sqlite3_reset(q);
+    return 0;
+}
+
+int aq_store_nth_newest(aq_store *s, const char *publisher, uint32_t nth, int64_t *ret, aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_NTH_NEWEST, &q, err);
+
+    if (r < 0)
+        return r;
+    aq_bind_text(q, 1, publisher);
+    sqlite3_bind_int64(q, 2, nth);
+    if ((r = aq_store_row(s, q, "looking for a submission", err)) < 0)
+        return r;
+    if (r == 0)
+        return aq_fail(err, -ENOENT, "publisher %.80s has fewer submissions", publisher);
+    *ret = sqlite3_column_int64(q, 0);
+    sqlite3_reset(q);
+    return 0;
+}
+
+/* One report by the statement's key, or -ENOENT. */
+static int read_report(aq_store *s, sqlite3_stmt *q, const char *key, json_t **ret, aq_err *err)
+{
+    const char *text;
+    int r = aq_store_row(s, q, "reading a report", err);
+
+    if (r < 0)
+        return r;
+    if (r == 0)
+        return aq_fail(err, -ENOENT, "no report of %.80s in the store", key);
+    text = (const char *)sqlite3_column_text(q, 0);
+    r = text ? aq_json_parse(text, (size_t)sqlite3_column_bytes(q, 0), "stored report", ret, err)
+             : aq_fail(err, -EBADMSG, "%s: the report of %.80s is damaged", s->path, key);
+    sqlite3_reset(q);
+    return r;
+}
+
+int aq_store_report(aq_store *s, const char *submission, json_t **ret, aq_err *err)
+{
+    aq_digest package;
+    sqlite3_stmt *q;
+    int r;
+
+    if ((r = aq_store_statement(s, AQ_SQL_REPORT, &q, err)) < 0)
+        return r;
+    aq_bind_text(q, 1, submission);
+    r = read_report(s, q, submission, ret, err);
+    if (r != -ENOENT || aq_digest_parse(submission, &package) < 0)
+        return r;
+    if ((r = aq_store_statement(s, AQ_SQL_REPORT_OF_PACKAGE, &q, err)) < 0)
+        return r;
+    aq_bind_digest(q, 1, &package);
+    return read_report(s, q, submission, ret, err);
+}
