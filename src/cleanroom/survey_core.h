@@ -23,9 +23,8 @@ void aq_survey_scan_free(aq_survey_scan *s); /* takes NULL */
 
 /* First pass, every file once. */
 void aq_survey_count(aq_survey_scan *s, const char *path, const unsigned char *data, size_t len);
-/* Second pass, the same files, after all of the first. `ordinal` breaks ties: position by path. */
-void aq_survey_score(aq_survey_scan *s, const char *path, size_t ordinal, const unsigned char *data,
-                     size_t len);
+/* Second pass, the same files, after all of the first. */
+void aq_survey_score(aq_survey_scan *s, const char *path, const unsigned char *data, size_t len);
 /* Everything in `ret` lives in the arena. */
 void aq_survey_finish(aq_survey_scan *s, aq_arena *a, aq_survey *ret);
 

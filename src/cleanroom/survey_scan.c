@@ -1,0 +1,388 @@
+/* The two passes of the survey; survey_core.h has the theory of operation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cleanroom/report_parts.h"
+#include "cleanroom/survey_core.h"
+#include "cleanroom/survey_parts.h"
+#include "cleanroom/survey_words.h"
+
+enum {
+    ROW_BITS = 20,     /* counters of one row of the sketch: 2 rows, 8 MiB */
+    PIECE = 400,       /* bytes of a line that are looked at as one */
+    PIECE_BREAK = 200, /* from here on a separator ends the piece */
+    PER_FILE = 2,      /* places to look in one file */
+    FEW = 2,           /* pieces of one shape that are still strange */
+    SOLID = 6,         /* a piece with fewer bytes is never strange by its shape alone */
+    RARITY = 16,       /* of a shape that is there once; halves by repetition down to … */
+    RARITY_FLOOR = 4,  /* … this: repeating a heavy line a thousand times does not hide it */
+    OWN_CODE = 12,     /* weight of mere strangeness where all else repeats itself */
+    OWN_OTHER = 2,
+    REPETITIVE_PIECES = 300, /* fewer say nothing about repetition */
+    REPETITIVE_RATIO = 8,    /* pieces for each different shape */
+};
+
+typedef struct candidate {
+    uint32_t score, line, seen;
+    uint64_t shape;
+    char *path; /* owned */
+    size_t from, to, at;
+    aq_hits hits;
+    char *text; /* owned; set when the file is done */
+} candidate;
+
+struct aq_survey_scan {
+    aq_words *words;
+    uint32_t *sketch; /* two rows */
+    uint64_t pieces, shapes;
+    aq_survey sum;
+    candidate best[AQ_LOOKS];
+    size_t best_count;
+};
+
+/* One file on its way through a pass. */
+typedef struct reader {
+    const unsigned char *data;
+    size_t len, from, to; /* the piece: data[from…to) */
+    uint32_t line;
+    bool line_start;
+    bool fenced; /* inside a code block of prose */
+    bool prose;
+    aq_comment_style style;
+    aq_place place; /* of the line */
+    aq_words_state words;
+} reader;
+
+aq_survey_scan *aq_survey_scan_new(void)
+{
+    aq_survey_scan *s = aq_alloc(sizeof *s);
+
+    s->words = aq_words_new();
+    s->sketch = aq_alloc((size_t)2 * sizeof *s->sketch << ROW_BITS);
+    return s;
+}
+
+static void drop(candidate *c)
+{
+    free(c->path);
+    free(c->text);
+    *c = (candidate){0};
+}
+
+void aq_survey_scan_free(aq_survey_scan *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->best_count; i++)
+        drop(&s->best[i]);
+    aq_words_free(s->words);
+    free(s->sketch);
+    free(s);
+}
+
+static void open_reader(reader *r, const char *path, const unsigned char *data, size_t len)
+{
+    *r = (reader){.data = data,
+                  .len = len,
+                  .line = 1,
+                  .line_start = true,
+                  .prose = aq_survey_prose(path),
+                  .style = aq_survey_comments(path)};
+}
+
+static bool starts(const reader *r, size_t at, const char *text)
+{
+    size_t n = strlen(text);
+
+    return r->len - at >= n && memcmp(r->data + at, text, n) == 0;
+}
+
+static bool comment(const reader *r, size_t at)
+{
+    switch (r->style) {
+    case AQ_COMMENT_SLASHES:
+        return starts(r, at, "//") || starts(r, at, "/*") || starts(r, at, "* ");
+    case AQ_COMMENT_DASHES:
+        return starts(r, at, "--");
+    case AQ_COMMENT_SEMICOLON:
+        return starts(r, at, ";");
+    case AQ_COMMENT_MARKUP:
+        return false; /* an agent reads the comments of a document like the rest of it */
+    case AQ_COMMENT_HASH:
+        return starts(r, at, "#") && !starts(r, at, "#!");
+    }
+    return false;
+}
+
+/* Decides once a line where it stands; a fence of a document opens or closes a code block. */
+static void place_line(reader *r)
+{
+    size_t at = r->from;
+
+    while (at < r->to && (r->data[at] == ' ' || r->data[at] == '\t'))
+        at++;
+    if (r->prose && (starts(r, at, "```") || starts(r, at, "~~~")))
+        r->fenced = !r->fenced;
+    if (r->prose)
+        r->place = r->fenced ? AQ_PLACE_CODE : AQ_PLACE_PROSE;
+    else
+        r->place = comment(r, at) ? AQ_PLACE_COMMENT : AQ_PLACE_CODE;
+}
+
+/* Where a line that is too long is cut: behind a separator, else at the end of the room. */
+static size_t cut(const reader *r, size_t from)
+{
+    for (size_t i = from + PIECE_BREAK; i < from + PIECE; i++)
+        if (strchr(";{}, \t", r->data[i]) && r->data[i])
+            return i + 1;
+    return from + PIECE;
+}
+
+/* Advances to the next piece; false at the end of the file. */
+static bool next_piece(reader *r)
+{
+    size_t room;
+    const unsigned char *end;
+
+    if (r->to < r->len && r->data[r->to] == '\n') {
+        r->to++;
+        r->line += r->line < UINT32_MAX;
+        r->line_start = true;
+        r->words = (aq_words_state){0};
+    } else {
+        r->line_start = r->to == 0;
+    }
+    r->from = r->to;
+    if (r->from >= r->len)
+        return false;
+    room = r->len - r->from < PIECE ? r->len - r->from : PIECE;
+    end = memchr(r->data + r->from, '\n', room);
+    if (end)
+        r->to = (size_t)(end - r->data);
+    else
+        r->to = room < PIECE ? r->len : cut(r, r->from);
+    if (r->line_start)
+        place_line(r);
+    return true;
+}
+
+static uint64_t look_at(aq_survey_scan *s, reader *r, aq_hits *hits, size_t *solid)
+{
+    uint64_t shape = aq_survey_shape(r->data + r->from, r->to - r->from, solid);
+
+    aq_words_scan(s->words, &r->words, r->data, r->from, r->to, r->len, hits);
+    return (shape + hits->mixture) * 0xff51afd7ed558ccdull;
+}
+
+static uint32_t *counter(aq_survey_scan *s, uint64_t shape, size_t row)
+{
+    size_t index = (size_t)(shape >> (row ? 64 - ROW_BITS : 8)) & (((size_t)1 << ROW_BITS) - 1);
+
+    return &s->sketch[(row << ROW_BITS) + index];
+}
+
+static uint32_t seen(aq_survey_scan *s, uint64_t shape)
+{
+    uint32_t a = *counter(s, shape, 0), b = *counter(s, shape, 1);
+
+    return a < b ? a : b;
+}
+
+static void count_pieces(aq_survey_scan *s, reader *r)
+{
+    while (next_piece(r)) {
+        aq_hits hits;
+        size_t solid;
+        uint64_t shape = look_at(s, r, &hits, &solid);
+        s->sum.lines += r->line_start;
+        if (solid == 0)
+            continue;
+        s->pieces++;
+        s->shapes += seen(s, shape) == 0;
+        for (size_t row = 0; row < 2; row++)
+            *counter(s, shape, row) += *counter(s, shape, row) < UINT32_MAX;
+    }
+}
+
+void aq_survey_count(aq_survey_scan *s, const char *path, const unsigned char *data, size_t len)
+{
+    aq_survey *sum = &s->sum;
+    uint64_t *const files[] = {
+        [AQ_CONTENT_BINARY] = &sum->binary_files,
+        [AQ_CONTENT_VENDORED] = &sum->vendored_files,
+        [AQ_CONTENT_MINIFIED] = &sum->minified_files,
+        [AQ_CONTENT_GENERATED] = &sum->generated_files,
+    };
+    uint64_t *const bytes[] = {
+        [AQ_CONTENT_BINARY] = &sum->binary_bytes,
+        [AQ_CONTENT_VENDORED] = &sum->vendored_bytes,
+        [AQ_CONTENT_MINIFIED] = &sum->minified_bytes,
+        [AQ_CONTENT_GENERATED] = &sum->generated_bytes,
+    };
+    aq_content content = aq_survey_classify(path, data, len);
+    reader r;
+
+    sum->files++;
+    sum->bytes += len;
+    if (content != AQ_CONTENT_PLAIN) {
+        ++*files[content];
+        *bytes[content] += len;
+    }
+    if (len == 0 || !aq_survey_readable(data, len))
+        return;
+    open_reader(&r, path, data, len);
+    count_pieces(s, &r);
+}
+
+static unsigned rarity(uint32_t count)
+{
+    unsigned steps = 0;
+
+    while (count > 1 && steps < RARITY) {
+        count /= 2;
+        steps += 2;
+    }
+    return steps + RARITY_FLOOR > RARITY ? RARITY_FLOOR : RARITY - steps;
+}
+
+static bool repetitive(const aq_survey_scan *s)
+{
+    return s->pieces >= REPETITIVE_PIECES && s->shapes * REPETITIVE_RATIO < s->pieces;
+}
+
+static int better(const candidate *a, const candidate *b)
+{
+    int r;
+
+    if (a->score != b->score)
+        return a->score > b->score ? 1 : -1;
+    r = strcmp(b->path, a->path);
+    if (r == 0 && a->line != b->line)
+        r = a->line < b->line ? 1 : -1;
+    if (r == 0 && a->from != b->from)
+        r = a->from < b->from ? 1 : -1;
+    return r;
+}
+
+/* Enters `c` among the `room` best of different shapes. Of two with one shape the better stays, so
+ * the outcome is the same in whatever order they come. Returns what fell out (or `c`). */
+static candidate offer(candidate *best, size_t *count, size_t room, const candidate *c)
+{
+    size_t slot = *count;
+    candidate out;
+
+    for (size_t i = 0; i < *count; i++)
+        if (best[i].shape == c->shape)
+            slot = i;
+    if (slot == *count && *count < room) {
+        best[(*count)++] = *c;
+        return (candidate){0};
+    }
+    if (slot == *count) { /* no place is free: the worst may have to go */
+        slot = 0;
+        for (size_t i = 1; i < *count; i++)
+            if (better(&best[slot], &best[i]) > 0)
+                slot = i;
+    }
+    if (better(c, &best[slot]) <= 0)
+        return *c;
+    out = best[slot];
+    best[slot] = *c;
+    return out;
+}
+
+static uint32_t score_piece(const aq_survey_scan *s, const reader *r, const aq_hits *hits,
+                            size_t solid, uint32_t count)
+{
+    unsigned weight = aq_words_weight(hits, r->place);
+
+    if (repetitive(s) && solid >= SOLID && count <= FEW)
+        weight += r->place == AQ_PLACE_CODE ? OWN_CODE : OWN_OTHER;
+    return (uint32_t)(weight * rarity(count));
+}
+
+void aq_survey_score(aq_survey_scan *s, const char *path, const unsigned char *data, size_t len)
+{
+    candidate best[PER_FILE] = {0};
+    size_t count = 0;
+    reader r;
+
+    if (len == 0 || !aq_survey_readable(data, len))
+        return;
+    open_reader(&r, path, data, len);
+    while (next_piece(&r)) {
+        candidate c = {.line = r.line, .from = r.from, .to = r.to, .path = (char *)(uintptr_t)path};
+        size_t solid;
+        c.shape = look_at(s, &r, &c.hits, &solid);
+        c.at = c.hits.at;
+        c.seen = seen(s, c.shape);
+        c.score = score_piece(s, &r, &c.hits, solid, c.seen);
+        if (solid > 0 && c.score > 0 && (c.hits.count > 0 || c.seen <= FEW))
+            offer(best, &count, PER_FILE, &c);
+    }
+    for (size_t i = 0; i < count; i++) {
+        aq_auto_arena a = aq_arena_new();
+        candidate out;
+        best[i].path = aq_strdup(path);
+        best[i].text =
+            aq_strdup(aq_survey_excerpt(a, data, len, best[i].from, best[i].to, best[i].at));
+        out = offer(s->best, &s->best_count, AQ_LOOKS, &best[i]);
+        drop(&out);
+    }
+}
+
+static void add_reasons(aq_buf *b, const aq_hits *hits)
+{
+    uint8_t done[AQ_HITS] = {0};
+
+    for (size_t n = 0; n < 3 && n < hits->count; n++) { /* the three heaviest */
+        size_t top = AQ_HITS;
+        for (size_t i = 0; i < hits->count; i++)
+            if (!done[i] && (top == AQ_HITS || aq_words_get(hits->word[i])->weight >
+                                                   aq_words_get(hits->word[top])->weight))
+                top = i;
+        done[top] = 1;
+        aq_buf_addf(b, "%s%s", n ? ", " : "", aq_words_get(hits->word[top])->why);
+    }
+}
+
+static const char *reason(aq_arena *a, const candidate *c, uint64_t files)
+{
+    aq_auto_buf b = {0};
+
+    add_reasons(&b, &c->hits);
+    if (c->seen <= 10) {
+        aq_buf_adds(&b, b.len ? "; " : "");
+        if (c->seen <= 1)
+            aq_buf_adds(&b, "the only line of its shape in ");
+        else
+            aq_buf_addf(&b, "one of %u lines of its shape in ", c->seen);
+        aq_part_plural(&b, files, "file", "files");
+    }
+    return aq_arena_strdup(a, aq_buf_str(&b));
+}
+
+static int best_first(const void *a, const void *b)
+{
+    return better(b, a);
+}
+
+void aq_survey_finish(aq_survey_scan *s, aq_arena *a, aq_survey *ret)
+{
+    *ret = s->sum;
+    ret->complete = true;
+    qsort(s->best, s->best_count, sizeof *s->best, best_first);
+    for (size_t i = 0; i < s->best_count; i++) {
+        const candidate *c = &s->best[i];
+        ret->looks[i] = (aq_look){
+            .file = aq_text_quoted(a, c->path, strlen(c->path), 4096),
+            .line = c->line,
+            .score = c->score,
+            .why = reason(a, c, s->sum.files),
+            .text = aq_arena_strdup(a, c->text),
+        };
+    }
+    ret->look_count = s->best_count;
+}

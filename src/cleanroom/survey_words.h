@@ -1,0 +1,49 @@
+/* Attention words: finds the literals of rules/attention.tsv in a stream of bytes, all at once and
+ * in linear time (Aho-Corasick), and the four checks that no literal can express. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum aq_scope { AQ_SCOPE_CODE, AQ_SCOPE_AGENT, AQ_SCOPE_ANY } aq_scope;
+
+typedef struct aq_word {
+    const char *literal; /* lower case, single spaces; "@name" for a check in code */
+    uint8_t weight;
+    aq_scope scope;
+    const char *why;
+} aq_word;
+
+/* Where the text stands that is being read: code counts full, the others less for code words. */
+typedef enum aq_place { AQ_PLACE_CODE, AQ_PLACE_PROSE, AQ_PLACE_COMMENT } aq_place;
+
+enum { AQ_HITS = 8 }; /* different reasons kept for one piece; the heaviest stay */
+
+typedef struct aq_hits {
+    uint16_t word[AQ_HITS];
+    uint16_t count;
+    uint8_t heaviest;
+    size_t at;        /* offset of the heaviest hit's end */
+    uint64_t mixture; /* of the words seen: part of the shape */
+} aq_hits;
+
+typedef struct aq_words aq_words;
+
+aq_words *aq_words_new(void);
+void aq_words_free(aq_words *w); /* takes NULL */
+const aq_word *aq_words_get(size_t index);
+
+/* What goes on from one piece of a line to the next. Zero at the start of each line. */
+typedef struct aq_words_state {
+    uint16_t node;
+    bool space;          /* the last character was white space */
+    uint8_t run_classes; /* of the encoded run */
+    uint32_t run;        /* its length so far */
+} aq_words_state;
+
+/* Reads data[from…to) of `len` bytes in all; `hits` is set. */
+void aq_words_scan(const aq_words *w, aq_words_state *s, const unsigned char *data, size_t from,
+                   size_t to, size_t len, aq_hits *hits);
+/* The weight of a piece: different reasons add up, to 100 at most. */
+unsigned aq_words_weight(const aq_hits *hits, aq_place place);
