@@ -151,7 +151,7 @@ int aq_jail_start(const char *job, const int *fds, size_t fd_count, aq_jail **re
     if ((r = spawn_with(job, null, theirs, fds, fd_count, &pid, err)) < 0)
         return r;
     j = aq_alloc(sizeof *j);
-    strcpy(j->job, job);
+    snprintf(j->job, sizeof j->job, "%s", job);
     j->pid = pid;
     j->socket = aq_take_fd(ours);
     aq_jail_wall(j, WALL_SECONDS);

@@ -53,6 +53,7 @@ typedef struct aq_event {
     const char
         *object; /* the thing really acted on: path, host:port, program; bytes; may be NULL */
     size_t object_len;
+    bool object_cut; /* `object` is the head of something longer */
     aq_event_arg args[AQ_EVENT_ARGS];
     uint8_t arg_count;
     int64_t result;                      /* return value, or negative errno */

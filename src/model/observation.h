@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "model/event.h"
 
+enum { AQ_OBSERVATION_EVENTS = 1 << 20, AQ_OBSERVATION_BYTES = 256 << 20 };
+
 typedef enum aq_exit_kind {
     AQ_EXIT_STATUS,
     AQ_EXIT_SIGNAL,
@@ -37,11 +39,11 @@ typedef struct aq_observation {
     const char *backend; /* "container", "wasm", … */
     const char *world;   /* "A", "B", "A'", "C": a label, never a seed */
     aq_exit_kind exit_kind;
-    int32_t exit_value; /* status, signal number, budget kind or errno */
-    uint64_t events;
-    uint64_t dropped; /* events counted but not kept: a flood was summarised */
-    uint64_t by_kind[AQ_EVENT_KINDS];
-    const aq_file_change *changes; /* sorted by path */
+    int32_t exit_value;               /* status, signal number, budget kind or errno */
+    uint64_t events;                  /* kept */
+    uint64_t dropped;                 /* counted but not kept: a flood was summarised */
+    uint64_t by_kind[AQ_EVENT_KINDS]; /* kept or not */
+    const aq_file_change *changes;    /* sorted by path */
     size_t change_count;
     const aq_output *outputs;
     size_t output_count;
@@ -54,7 +56,8 @@ typedef struct aq_observation {
 /* Writes a stream into `out` as the run goes; the canonical digest is computed on the way. */
 typedef struct aq_recorder aq_recorder;
 aq_recorder *aq_recorder_new(const char *backend, const char *world, aq_buf *out);
-/* Sets e->seq. Beyond `limit` events only counts go on (aq_observation.dropped). */
+/* Sets e->seq. Beyond `limit` events (default AQ_OBSERVATION_EVENTS), or once the stream has
+ * AQ_OBSERVATION_BYTES, only counts go on (aq_observation.dropped). */
 void aq_recorder_limit(aq_recorder *r, uint64_t limit);
 void aq_recorder_event(aq_recorder *r, aq_event *e);
 /* Closes the stream with what the run left; fills events, dropped, by_kind and digest in `o`. */
