@@ -1,7 +1,9 @@
 /* What a package says about itself, brought from every kind of manifest to one model.
  *
  * Reading happens in a jailed child (job "manifest"), which sends the model as JSON; the front
- * reads that JSON as hostile. Fields that a manifest lacks are NULL or empty, never guessed. */
+ * reads that JSON as hostile. Fields that a manifest lacks are NULL or empty, never guessed. All
+ * text in the model is quoted (base/text) and on one line. docs/formats/manifest.md says which file
+ * speaks for a package. */
 #pragma once
 
 #include <jansson.h>
@@ -36,20 +38,23 @@ int aq_type_find(const char *name, aq_type *ret);
 typedef struct aq_reference {
     const char *name, *version, *locator; /* path, URL or registry name */
     const char *sha256;                   /* hex, NULL when not pinned */
-    uint32_t line;
+    const char *file;                     /* quoted path of the manifest that says so */
+    uint32_t line;                        /* in that file */
 } aq_reference;
 
 /* Something that gets run: CLI, script, hook, MCP server, Wasm export. */
 typedef struct aq_entry_point {
     const char *role;    /* "cli", "postinstall", "hook:PreToolUse", "mcp:stdio", "wasm" … */
     const char *command; /* as written */
-    uint32_t line;
+    const char *file;    /* quoted path of the manifest that says so */
+    uint32_t line;       /* in that file */
 } aq_entry_point;
 
 typedef struct aq_manifest {
     aq_kind kind;
     const char *dialect; /* "arc/v1", "pai/v1", "metafactory/v1", "agent-skill", "claude-plugin",
-                            "mcp-server.json", "package.json", "pyproject", "wasm", "arc-bundle" */
+                            "mcp-server.json", "mcp-config", "package.json", "pyproject", "wasm",
+                            "arc-bundle"; NULL when there is none */
     const char *file;    /* quoted path of the manifest, NULL when there is none */
     aq_type type;
     const char *name, *namespace_, *version, *description, *license, *author, *homepage, *tier;

@@ -1,0 +1,185 @@
+/* Claude-style plugins: .claude-plugin/plugin.json, and the tables of hooks and MCP servers that
+ * stand in it, beside it, or in other manifests. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "model/manifest_internal.h"
+
+/* One handler of an event: {type: command, command: …}; other types name a URL or a prompt. */
+static void read_handler(aq_reading *r, const char *role, const aq_node *handler)
+{
+    static const char *const keys[] = {"command", "url", "prompt", NULL};
+    const char *command = NULL;
+
+    for (size_t i = 0; !command && keys[i]; i++)
+        command = aq_reading_scalar(r, aq_node_get(handler, keys[i]), AQ_MANIFEST_TEXT);
+    if (command)
+        aq_reading_entry(r, role, command, handler->line);
+    else
+        aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, handler->line, "%s: a handler that runs nothing",
+                        role);
+}
+
+/* {Event: [{matcher, hooks: [handler…]}]}, perhaps inside {"hooks": …}. */
+void aq_reading_hooks(aq_reading *r, const aq_node *root)
+{
+    const aq_node *inner = aq_node_get(root, "hooks");
+
+    if (inner && inner->kind == AQ_NODE_MAP)
+        root = inner;
+    if (!root || root->kind != AQ_NODE_MAP)
+        return;
+    for (const aq_node *event = root->first; event; event = event->next) {
+        aq_auto_buf role = {0};
+        if (event->kind != AQ_NODE_LIST)
+            continue; /* "description" and the like */
+        aq_buf_addf(&role, "hook:%s", event->key);
+        aq_reading_capability(r, AQ_CAP_HOOKS, event->key, event->line);
+        for (const aq_node *n = event->first; n; n = n->next) {
+            const aq_node *handlers = aq_node_get(n, "hooks");
+            if (!handlers || handlers->kind != AQ_NODE_LIST) {
+                read_handler(r, aq_buf_str(&role), n);
+                continue;
+            }
+            for (const aq_node *h = handlers->first; h; h = h->next)
+                read_handler(r, aq_buf_str(&role), h);
+        }
+    }
+}
+
+/* "command" with its "args", blanks between them: for people and for the exercise plan. */
+static const char *command_line(aq_reading *r, const aq_node *server)
+{
+    const aq_node *args = aq_node_get(server, "args");
+    const char *command = aq_node_get_str(server, "command");
+    aq_auto_buf b = {0};
+
+    if (!command)
+        return NULL;
+    aq_buf_adds(&b, command);
+    for (const aq_node *n = args && args->kind == AQ_NODE_LIST ? args->first : NULL; n; n = n->next)
+        if (n->kind < AQ_NODE_LIST)
+            aq_buf_addf(&b, " %s", n->text);
+    return aq_text_quoted(r->a, b.data, b.len, AQ_MANIFEST_TEXT);
+}
+
+static void read_mcp_server(aq_reading *r, const aq_node *server)
+{
+    const char *command = command_line(r, server), *type = aq_node_get_str(server, "type");
+    const char *url = aq_reading_scalar(r, aq_node_get(server, "url"), AQ_MANIFEST_TEXT);
+    const char *name = aq_text_quoted(r->a, server->key, strlen(server->key), AQ_MANIFEST_NAME);
+    bool sse = type && strcmp(type, "sse") == 0;
+
+    if (!command && !url) {
+        aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, server->line,
+                        "MCP server \"%.60s\" has neither command nor url", server->key);
+        return;
+    }
+    aq_reading_capability(r, AQ_CAP_MCP, server->key, server->line);
+    if (command)
+        aq_reading_entry(r, "mcp:stdio", command, server->line);
+    if (url)
+        aq_reading_entry(r, sse ? "mcp:sse" : "mcp:http", url, server->line);
+    aq_reading_reference(r, (aq_reference){.name = name,
+                                           .version = NULL,
+                                           .locator = url ? url : command,
+                                           .line = server->line});
+}
+
+/* {"mcpServers": {…}}, {"servers": {…}} or the table of servers itself. */
+void aq_reading_servers(aq_reading *r, const aq_node *root)
+{
+    const aq_node *table = aq_node_get(root, "mcpServers");
+
+    if (!table)
+        table = aq_node_get(root, "servers");
+    if (!table)
+        table = root;
+    if (!table || table->kind != AQ_NODE_MAP)
+        return;
+    for (const aq_node *n = table->first; n; n = n->next)
+        if (n->kind == AQ_NODE_MAP)
+            read_mcp_server(r, n);
+}
+
+typedef void read_table(aq_reading *r, const aq_node *root);
+
+/* A component that is a table, a path to a file with one, or a list of either. */
+static void read_tables(aq_reading *r, const aq_node *node, read_table *read)
+{
+    const aq_file *file, *self = r->file;
+    const aq_node *root;
+
+    if (!node)
+        return;
+    if (node->kind == AQ_NODE_MAP) {
+        read(r, node);
+    } else if (node->kind == AQ_NODE_LIST) {
+        for (const aq_node *n = node->first; n; n = n->next)
+            if (n->kind != AQ_NODE_LIST)
+                read_tables(r, n, read);
+    } else if (aq_node_str(node) && (file = aq_reading_file(r, node->text, node->line))) {
+        r->file = file;
+        if (aq_reading_doc(r, aq_doc_json, &root) == 0)
+            read(r, root);
+        r->file = self;
+    }
+}
+
+/* The file at its usual place, if it is there. */
+static void read_default(aq_reading *r, const char *name, read_table *read)
+{
+    const char *path = aq_arena_printf(r->a, "%s%s", r->root, name);
+    const aq_file *file = aq_package_find(r->package, path), *self = r->file;
+    const aq_node *root;
+
+    if (!file)
+        return;
+    r->file = file;
+    if (aq_reading_doc(r, aq_doc_json, &root) == 0)
+        read(r, root);
+    r->file = self;
+}
+
+/* Paths of commands, agents and skills: they only have to stay inside. */
+static void check_paths(aq_reading *r, const aq_node *node)
+{
+    for (const aq_node *n = node && node->kind == AQ_NODE_LIST ? node->first : node; n;
+         n = node->kind == AQ_NODE_LIST ? n->next : NULL) {
+        const char *p = aq_node_str(n);
+        if (!p)
+            continue;
+        if (*p == '/' || strcmp(p, "..") == 0 || strncmp(p, "../", 3) == 0 || strstr(p, "/../") ||
+            (strlen(p) > 2 && strcmp(p + strlen(p) - 3, "/..") == 0))
+            aq_reading_note(r, AQ_RULE_MANIFEST_OUTSIDE, n->line, "points at %.200s", p);
+    }
+}
+
+int aq_read_plugin(aq_reading *r)
+{
+    static const char *const folders[] = {"commands", "agents", "skills", "outputStyles", NULL};
+    aq_manifest *m = r->m;
+    const aq_node *root;
+
+    m->kind = AQ_KIND_PLUGIN;
+    m->dialect = "claude-plugin";
+    read_default(r, "hooks/hooks.json", aq_reading_hooks);
+    read_default(r, ".mcp.json", aq_reading_servers);
+    if (aq_reading_doc(r, aq_doc_json, &root) < 0)
+        return -EBADMSG;
+    aq_reading_identity(r, aq_reading_field(r, root, "name", AQ_MANIFEST_NAME), NULL);
+    m->version = aq_reading_field(r, root, "version", AQ_MANIFEST_NAME);
+    m->description = aq_reading_field(r, root, "description", AQ_MANIFEST_TEXT);
+    m->license = aq_reading_field(r, root, "license", AQ_MANIFEST_NAME);
+    m->author = aq_reading_person(r, aq_node_get(root, "author"));
+    m->homepage = aq_reading_scalar(r, aq_node_get(root, "homepage"), AQ_MANIFEST_TEXT);
+    if (!m->homepage)
+        m->homepage = aq_reading_scalar(r, aq_node_get(root, "repository"), AQ_MANIFEST_TEXT);
+    read_tables(r, aq_node_get(root, "hooks"), aq_reading_hooks);
+    read_tables(r, aq_node_get(root, "mcpServers"), aq_reading_servers);
+    read_tables(r, aq_node_get(root, "lspServers"), aq_reading_servers);
+    for (size_t i = 0; folders[i]; i++)
+        check_paths(r, aq_node_get(root, folders[i]));
+    return 0;
+}
