@@ -34,17 +34,22 @@ typedef struct aq_sequence_ops {
                               aq_buf *entry, aq_err *err),
                   void *arg, uint64_t *first, aq_digest *leaves, aq_err *err);
     int (*size)(aq_sequence *s, uint64_t *ret, aq_err *err);
-    /* Calls `each` for entries [from, to). */
+    /* Calls `each` for entries [from, to); a writer's `size` counts durable entries only. */
     int (*read)(aq_sequence *s, uint64_t from, uint64_t to,
                 int (*each)(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err),
                 void *arg, aq_err *err);
+    /* Entries below `upto` are published and durable as tiles: the sequence may drop its copy.
+     * After that `read` gives -ENOENT for them. */
+    int (*forget)(aq_sequence *s, uint64_t upto, aq_err *err);
     void (*close)(aq_sequence *s);
 } aq_sequence_ops;
 struct aq_sequence {
     const aq_sequence_ops *ops;
 };
 
-int aq_sequence_open_journal(int dirfd, aq_sequence **ret, aq_err *err);
+/* `journal/` below `dirfd`; made when missing if it is opened for writing. Open it after fork, not
+ * before: parent and child would share one lock. */
+int aq_sequence_open_journal(int dirfd, bool writable, aq_sequence **ret, aq_err *err);
 
 /* ---- the ledger ---- */
 
