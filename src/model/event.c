@@ -143,12 +143,12 @@ static void put_payload(const aq_event *e, const sorted *s, aq_buf *out)
 
 void aq_event_write(const aq_event *e, aq_buf *out)
 {
-    aq_auto_buf payload = {0};
+    size_t mark = aq_wire_open_record(out, 'E');
     sorted s;
 
     sort_parts(e, &s);
-    put_payload(e, &s, &payload);
-    aq_wire_put_record(out, 'E', &payload);
+    put_payload(e, &s, out);
+    aq_wire_close_record(out, mark);
 }
 
 static void read_args(aq_wire *w, aq_event *e)

@@ -19,15 +19,21 @@ bool aq_wire_is_name(const char *s, size_t len)
     return true;
 }
 
-void aq_wire_put_number(aq_buf *out, uint64_t v)
+static size_t encode(uint64_t v, char out[static 10])
 {
-    char b[10];
     size_t n = 0;
 
     for (; v >= 0x80; v >>= 7)
-        b[n++] = (char)(v | 0x80);
-    b[n++] = (char)v;
-    aq_buf_add(out, b, n);
+        out[n++] = (char)(v | 0x80);
+    out[n++] = (char)v;
+    return n;
+}
+
+void aq_wire_put_number(aq_buf *out, uint64_t v)
+{
+    char b[10];
+
+    aq_buf_add(out, b, encode(v, b));
 }
 
 void aq_wire_put_signed(aq_buf *out, int64_t v)
@@ -58,6 +64,28 @@ void aq_wire_put_record(aq_buf *out, char type, const aq_buf *payload)
         aq_panic("a record of %zu bytes", payload->len);
     aq_buf_addc(out, type);
     aq_wire_put_bytes(out, payload->data, payload->len);
+}
+
+size_t aq_wire_open_record(aq_buf *out, char type)
+{
+    char head[AQ_WIRE_HEAD] = {type};
+
+    aq_buf_add(out, head, sizeof head); /* room for the longest length */
+    return out->len;
+}
+
+void aq_wire_close_record(aq_buf *out, size_t mark)
+{
+    size_t len = out->len - mark, at = mark - (AQ_WIRE_HEAD - 1), n;
+    char head[10];
+
+    if (len > AQ_WIRE_RECORD)
+        aq_panic("a record of %zu bytes", len);
+    n = encode(len, head);
+    memcpy(out->data + at, head, n);
+    memmove(out->data + at + n, out->data + mark, len);
+    out->len = at + n + len;
+    aq_buf_str(out);
 }
 
 void aq_wire_refuse(aq_wire *w, const char *why)

@@ -30,6 +30,9 @@ void aq_wire_put_text(aq_buf *out, const char *s, size_t len);
 void aq_wire_put_digest(aq_buf *out, const aq_digest *d);
 /* A whole record: type, length, payload. */
 void aq_wire_put_record(aq_buf *out, char type, const aq_buf *payload);
+/* The same in place, for the busiest writer: what is added between the two calls is the payload. */
+size_t aq_wire_open_record(aq_buf *out, char type);
+void aq_wire_close_record(aq_buf *out, size_t mark);
 
 typedef struct aq_wire {
     const uint8_t *at, *end;
