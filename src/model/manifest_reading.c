@@ -25,21 +25,31 @@ void aq_reading_note(aq_reading *r, aq_rule_id rule, uint32_t line, const char *
     aq_findings_add(r->findings, rule, r->file->path, "%s", aq_buf_str(&b))->line = line;
 }
 
+/* Takes ":12" from the front of a message; 0 when it does not begin so. */
+static uint32_t take_place(const char **at)
+{
+    uint64_t n = 0;
+    const char *s = *at;
+
+    if (s[0] != ':' || s[1] < '0' || s[1] > '9')
+        return 0;
+    for (s++; *s >= '0' && *s <= '9' && n < UINT32_MAX / 10; s++)
+        n = 10 * n + (uint64_t)(*s - '0');
+    *at = s;
+    return (uint32_t)n;
+}
+
 void aq_reading_unreadable(aq_reading *r, const char *name, const char *why)
 {
     size_t len = strlen(name);
-    unsigned line = 0, column = 0;
-    int used = 0;
+    uint32_t line = 0, column = 0;
     aq_finding *f;
 
     if (strncmp(why, name, len) == 0 && why[len] == ':') {
         why += len;
-        if (sscanf(why, ":%u%n", &line, &used) == 1) {
-            why += used;
-            used = 0;
-            if (sscanf(why, ":%u%n", &column, &used) == 1)
-                why += used;
-        }
+        line = take_place(&why);
+        if (line)
+            column = take_place(&why);
         why += strspn(why, ": ");
     }
     f = aq_findings_add_incomplete(r->findings, AQ_RULE_MANIFEST_UNREADABLE, r->file->path, "%s",
