@@ -1,6 +1,7 @@
 /* Signed notes (C2SP signed-note, tlog-checkpoint) and verifier keys: writing ours, reading
  * anyone's. A note is believed only when the one key that the caller names has signed it. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -32,7 +33,7 @@ aq_vkey aq_vkey_make(const char *name, const uint8_t public_key[static AQ_KEY_LE
     d = aq_sha256(b.data, b.len);
     memcpy(v.id, d.b, sizeof v.id);
     memcpy(v.key, public_key, AQ_KEY_LEN);
-    strcpy(v.name, name);
+    snprintf(v.name, sizeof v.name, "%s", name);
     return v;
 }
 
