@@ -1,0 +1,303 @@
+/* Parts of the HTML report: the walk as a picture, the four short facts, coverage and provenance.
+ */
+#include "cleanroom/report_html_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cleanroom/report_parts.h"
+
+enum { PATTERNS = 6 /* of one capability that are shown */ };
+
+/* The sign in a stage's circle, so that colour is not the only difference. */
+static const char *mark_of(const char *decision)
+{
+    static const struct {
+        const char *decision, *path;
+    } marks[] = {
+        {"pass", "M7.5 12.5l3 3 6-6.5"},
+        {"review", "M12 7v6M12 16.4v.2"},
+        {"reject", "M8.5 8.5l7 7M15.5 8.5l-7 7"},
+        {"inconclusive", "M9.6 9.6a2.4 2.4 0 1 1 2.4 "
+                         "2.9v1M12 16.6v.2"},
+        {"skipped", "M8.5 12h7"},
+    };
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strcmp(marks[i].decision, decision) == 0)
+            return marks[i].path;
+    return "";
+}
+
+void aq_html_walk(aq_buf *out, const json_t *report)
+{
+    const json_t *stage;
+    size_t i;
+
+    aq_buf_adds(out,
+                "<nav class=\"walk\" aria-label=\"The walk of the package\"><ol class=\"wrap\">\n");
+    json_array_foreach (json_object_get(report, "stages"), i, stage) {
+        const char *decision = aq_part_str(stage, "decision", "not-run");
+        const char *title = aq_part_str(stage, "title", "?"), *rest = strchr(title, ' ');
+        aq_buf_addf(out,
+                    "<li class=\"d-%s\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
+                    "<circle class=\"dot\" cx=\"12\" cy=\"12\" r=\"10\"/>"
+                    "<path class=\"mark\" d=\"%s\"/></svg><b>%.*s",
+                    aq_html_class(decision), mark_of(decision),
+                    rest ? (int)(rest - title) : (int)strlen(title), title);
+        if (rest)
+            aq_html_tag(out, "<span>", rest, "</span>");
+        aq_html_tag(out, "</b><span class=\"said\">",
+                    strcmp(decision, "not-run") == 0 ? "not run" : decision, "</span></li>\n");
+    }
+    aq_buf_adds(out, "</ol></nav>\n");
+}
+
+static void fact(aq_buf *out, const char *title)
+{
+    aq_buf_addf(out, "<div><h3>%s</h3>\n", title);
+}
+
+static void write_what(aq_buf *out, const json_t *report)
+{
+    const json_t *package = json_object_get(report, "package");
+    const json_t *submission = json_object_get(report, "submission");
+    const char *manifest = aq_part_str(package, "manifest", NULL);
+
+    fact(out, "What it is");
+    aq_html_tag(out, "<p>", aq_part_str(package, "kind_title", "package"), "");
+    if (aq_part_str(package, "type", NULL))
+        aq_html_tag(out, " of type ", aq_part_str(package, "type", ""), "");
+    aq_html_tag(out, ", given as ", aq_part_str(package, "form", "?"), "");
+    if (manifest)
+        aq_html_tag(out, ", manifest <code>", manifest, "</code>");
+    aq_html_tag(out, ". Publisher: <bdi>", aq_part_str(submission, "publisher", "?"), "</bdi>");
+    aq_html_tag(out, "; signature: ", aq_part_str(submission, "signature", "?"), ".</p></div>\n");
+}
+
+static void write_patterns(aq_buf *out, const json_t *patterns)
+{
+    const json_t *p;
+    size_t i;
+
+    if (json_array_size(patterns) == 0)
+        aq_buf_adds(out, "none");
+    json_array_foreach (patterns, i, p) {
+        if (i < PATTERNS)
+            aq_html_tag(out, i ? ", <code>" : "<code>",
+                        json_string_value(p) ? json_string_value(p) : "?", "</code>");
+    }
+    if (json_array_size(patterns) > PATTERNS)
+        aq_buf_addf(out, " and %zu more", json_array_size(patterns) - PATTERNS);
+}
+
+static void write_says(aq_buf *out, const json_t *report)
+{
+    const json_t *package = json_object_get(report, "package"), *patterns;
+    json_t *declared = json_object_get(package, "capabilities");
+    const char *key;
+
+    fact(out, "What it says it does");
+    aq_html_tag(out, "<p><bdi>", aq_part_str(package, "description", "It does not say."),
+                "</bdi></p>\n");
+    if (!json_is_object(declared)) {
+        aq_buf_adds(out, "<p class=\"quiet\">It declares no capabilities.</p></div>\n");
+        return;
+    }
+    aq_buf_adds(out, "<ul>\n");
+    json_object_foreach (declared, key, patterns) {
+        aq_html_tag(out, "<li><b>", key, "</b>: ");
+        write_patterns(out, patterns);
+        aq_buf_adds(out, "</li>\n");
+    }
+    if (json_object_size(declared) == 0)
+        aq_buf_adds(out, "<li class=\"quiet\">It declares that it needs nothing.</li>\n");
+    aq_buf_adds(out, "</ul></div>\n");
+}
+
+static bool ran(const char *decision)
+{
+    return strcmp(decision, "not-run") != 0 && strcmp(decision, "skipped") != 0;
+}
+
+static void write_stage_list(aq_buf *out, const json_t *report, bool want_run)
+{
+    const json_t *stage;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "stages"), i, stage) {
+        const char *decision = aq_part_str(stage, "decision", "not-run");
+        if (ran(decision) != want_run)
+            continue;
+        aq_html_tag(out, "<li>", aq_part_str(stage, "title", "?"), "");
+        if (strcmp(decision, "inconclusive") == 0)
+            aq_buf_adds(out, " (could not finish)");
+        if (strcmp(decision, "skipped") == 0)
+            aq_buf_adds(out, " (does not apply)");
+        aq_buf_adds(out, "</li>\n");
+    }
+}
+
+static void write_checked(aq_buf *out, const json_t *report)
+{
+    const json_t *unread = json_object_get(json_object_get(report, "coverage"), "unread");
+
+    fact(out, "What was checked");
+    aq_buf_adds(out, "<ul>\n");
+    write_stage_list(out, report, true);
+    aq_buf_adds(out, "<li class=\"quiet\">");
+    aq_part_plural(out, (uint64_t)aq_part_int(report, "coverage", "files"), "file", "files");
+    aq_buf_adds(out, ", ");
+    aq_part_bytes(out, (uint64_t)aq_part_int(report, "coverage", "bytes_read"));
+    aq_buf_adds(out, " read</li>\n</ul></div>\n");
+    fact(out, "What was not");
+    aq_buf_adds(out, "<ul>\n");
+    write_stage_list(out, report, false);
+    if (json_array_size(unread)) {
+        aq_buf_adds(out, "<li>");
+        aq_part_plural(out, json_array_size(unread), "place", "places");
+        aq_buf_adds(out, " of the package that could not be read</li>\n");
+    } else {
+        aq_buf_adds(out, "<li class=\"quiet\">No byte was left unread by intake.</li>\n");
+    }
+    aq_buf_adds(out, "</ul></div>\n");
+}
+
+static const struct {
+    const char *key, *name;
+} shares[] = {
+    {"generated_bytes", "generated"},
+    {"vendored_bytes", "vendored"},
+    {"minified_bytes", "minified"},
+    {"binary_bytes", "binary"},
+};
+
+/* The bar is 1000 units wide; a part that is there at all is seen. */
+static void write_made_of(aq_buf *out, const json_t *report)
+{
+    uint64_t whole = (uint64_t)aq_part_int(report, "survey", "bytes"), left = 1000, plain = whole;
+
+    fact(out, "What it is made of");
+    aq_buf_adds(out, "<svg class=\"bar\" viewBox=\"0 0 1000 14\" preserveAspectRatio=\"none\" "
+                     "aria-hidden=\"true\"><rect class=\"c-plain\" width=\"1000\" height=\"14\"/>");
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        uint64_t bytes = (uint64_t)aq_part_int(report, "survey", shares[i].key);
+        uint64_t width = whole ? (uint64_t)((double)bytes * 1000 / (double)whole) : 0;
+        plain -= bytes < plain ? bytes : plain;
+        width = bytes && width < 8 ? 8 : width;
+        width = width > left ? left : width;
+        left -= width;
+        aq_buf_addf(out, "<rect class=\"c-%s\" x=\"%llu\" width=\"%llu\" height=\"14\"/>",
+                    shares[i].name, (unsigned long long)left, (unsigned long long)width);
+    }
+    aq_buf_adds(out, "</svg>\n<ul class=\"key\">\n");
+    for (size_t i = 0; i <= sizeof shares / sizeof *shares; i++) {
+        bool last = i == sizeof shares / sizeof *shares;
+        uint64_t bytes = last ? plain : (uint64_t)aq_part_int(report, "survey", shares[i].key);
+        const char *name = last ? "plain" : shares[i].name;
+        aq_buf_addf(out,
+                    "<li><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"c-%s\" "
+                    "width=\"1\" height=\"1\"/></svg>%u %% %s</li>\n",
+                    name, aq_part_percent(bytes, whole), last ? "neither" : name);
+    }
+    aq_buf_adds(out, "</ul></div>\n");
+}
+
+void aq_html_facts(aq_buf *out, const json_t *report)
+{
+    aq_buf_adds(out, "<section class=\"card facts\" id=\"short\" aria-label=\"In short\">\n");
+    write_what(out, report);
+    write_says(out, report);
+    write_checked(out, report);
+    write_made_of(out, report);
+    aq_buf_adds(out, "</section>\n");
+}
+
+static void row(aq_buf *out, const char *name, const char *value)
+{
+    aq_html_tag(out, "<tr><th scope=\"row\">", name, "</th>");
+    aq_html_tag(out, "<td><code>", value, "</code></td></tr>\n");
+}
+
+static void open_table(aq_buf *out, const char *title, bool open)
+{
+    aq_buf_addf(out, "<details%s><summary>%s</summary><div class=\"inside\"><table>\n",
+                open ? " open" : "", title);
+}
+
+static void close_table(aq_buf *out)
+{
+    aq_buf_adds(out, "</table></div></details>\n");
+}
+
+static void write_rows(aq_buf *out, const json_t *list, const char *name, const char *value)
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach (list, i, item)
+        row(out, aq_part_str(item, name, "?"), aq_part_str(item, value, "no reason was given"));
+}
+
+static void write_budgets(aq_buf *out, const json_t *report)
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach (json_object_get(json_object_get(report, "coverage"), "budgets"), i, item) {
+        aq_html_tag(out, "<tr><th scope=\"row\">", aq_part_str(item, "what", "?"),
+                    "</th><td class=\"n\">");
+        aq_part_count(out, (uint64_t)aq_json_int(item, "spent", 0));
+        aq_buf_adds(out, " of ");
+        aq_part_count(out, (uint64_t)aq_json_int(item, "limit", 0));
+        aq_buf_adds(out, "</td></tr>\n");
+    }
+}
+
+static void write_provenance(aq_buf *out, const json_t *report)
+{
+    const json_t *submission = json_object_get(report, "submission");
+
+    row(out, "package digest", aq_part_at(report, "package", "digest", "?"));
+    row(out, "verdict digest", aq_part_str(report, "verdict_digest", "?"));
+    row(out, "rules", aq_part_at(report, "rules", "digest", "?"));
+    row(out, "engine", aq_part_at(report, "rules", "engine", "?"));
+    row(out, "policy", aq_part_at(report, "policy", "digest", "?"));
+    row(out, "store snapshot", aq_part_at(report, "store", "snapshot", "?"));
+    row(out, "submission", aq_part_str(submission, "id", "?"));
+    row(out, "publisher", aq_part_str(submission, "publisher", "?"));
+    row(out, "publisher tier", aq_part_str(submission, "publisher_tier", "?"));
+    row(out, "sandbox tier wanted", aq_part_str(report, "tier", "?"));
+    row(out, "because", aq_part_str(report, "tier_reason", "?"));
+    row(out, "time", aq_part_str(report, "time", "?"));
+}
+
+void aq_html_coverage(aq_buf *out, const json_t *report)
+{
+    const json_t *coverage = json_object_get(report, "coverage");
+    const json_t *unread = json_object_get(coverage, "unread"),
+                 *nested = json_object_get(coverage, "nested");
+
+    aq_buf_adds(out, "<section id=\"coverage\"><h2>Coverage and provenance</h2>\n");
+    if (json_array_size(unread)) {
+        open_table(out, "Not read", true);
+        write_rows(out, unread, "place", "reason");
+        close_table(out);
+    }
+    if (json_array_size(nested)) {
+        open_table(out, "Archives inside, listed and not opened", false);
+        write_rows(out, nested, "path", "format");
+        close_table(out);
+    }
+    open_table(out, "What each stage said", false);
+    write_rows(out, json_object_get(report, "stages"), "title", "reason");
+    close_table(out);
+    open_table(out, "Work that was spent, and its limits", false);
+    write_budgets(out, report);
+    close_table(out);
+    open_table(out, "What fixes this verdict", false);
+    write_provenance(out, report);
+    close_table(out);
+    aq_buf_adds(out, "</section>\n");
+}

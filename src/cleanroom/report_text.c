@@ -1,0 +1,427 @@
+/* The report for a terminal. The first screen (24 lines of 80 columns) has verdict, reason and
+ * checklist; findings, coverage and provenance follow. No line is wider than asked, measured in
+ * columns and not in bytes; nothing that a package wrote can move the cursor or colour the text. */
+#include <string.h>
+#include <utf8proc.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cleanroom/report.h"
+#include "cleanroom/report_parts.h"
+
+enum {
+    SCREEN = 24,
+    NARROWEST = 40,
+    LABEL = 11,    /* columns before the text of a row: space, risk, space */
+    PLACE = 34,    /* columns of a file name and line in the checklist */
+    HEAD_ROWS = 4, /* verdict and what the package is; reason; at most */
+    BRIEF = 20,    /* findings listed without --verbose */
+};
+
+typedef struct writer {
+    aq_buf *out;
+    unsigned width;
+    bool colour;
+    unsigned rows; /* lines written */
+} writer;
+
+static const struct {
+    const char *name, *word, *colour;
+} looks[] = {
+    {"pass", "PASS", "1;32"},     {"review", "REVIEW", "1;33"},
+    {"reject", "REJECT", "1;31"}, {"inconclusive", "INCONCLUSIVE", "1;35"},
+    {"unread", "unread", "35"},   {"look", "look", "36"},
+    {"share", "share", "2"},      {"info", "info", "2"},
+};
+
+static const char *colour_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (strcmp(looks[i].name, name) == 0)
+            return looks[i].colour;
+    return "0";
+}
+
+static const char *word_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (strcmp(looks[i].name, name) == 0)
+            return looks[i].word;
+    return name;
+}
+
+static unsigned char_columns(const char *s, size_t *len)
+{
+    const unsigned char *p = (const unsigned char *)s, *from = p;
+    int32_t c = aq_utf8_next(&p, from + strnlen(s, 4));
+    int columns = c < 0 ? 1 : utf8proc_charwidth(c);
+
+    *len = (size_t)(p - from);
+    return columns < 0 ? 0 : (unsigned)columns;
+}
+
+static unsigned columns(const char *s)
+{
+    unsigned sum = 0;
+
+    for (size_t len; *s; s += len)
+        sum += char_columns(s, &len);
+    return sum;
+}
+
+/* How many bytes of `s` fit into `room` columns. */
+static size_t fitting(const char *s, unsigned room)
+{
+    unsigned used = 0;
+    size_t done = 0, len;
+
+    while (s[done]) {
+        used += char_columns(s + done, &len);
+        if (used > room)
+            break;
+        done += len;
+    }
+    return done;
+}
+
+static void shown(aq_buf *out, const char *text)
+{
+    size_t used;
+
+    while ((used = aq_part_show(out, text)))
+        text += used;
+    aq_buf_str(out);
+}
+
+static void newline(writer *w)
+{
+    aq_buf_addc(w->out, '\n');
+    w->rows++;
+}
+
+static void spaces(writer *w, unsigned count)
+{
+    while (count--)
+        aq_buf_addc(w->out, ' ');
+}
+
+/* Where to break `s` so that it fits: behind the last space, unless that leaves half the row. */
+static size_t row_break(const char *s, unsigned room)
+{
+    size_t fit = fitting(s, room), at = fit;
+
+    if (!s[fit] || s[fit] == ' ')
+        return fit;
+    while (at > 0 && s[at - 1] != ' ')
+        at--;
+    return at > fit / 2 ? at : fit > 0 ? fit : strlen(s);
+}
+
+/* Writes text from `column` on, in at most `rows` rows (0 = any number), the next ones indented;
+ * what does not fit ends in an ellipsis. Ends the line. */
+static void flow(writer *w, unsigned column, unsigned indent, unsigned rows, const char *text)
+{
+    aq_auto_buf b = {0};
+    const char *s;
+
+    shown(&b, text);
+    for (s = aq_buf_str(&b);; rows -= rows > 0) {
+        unsigned room = w->width - column;
+        size_t end;
+        if (columns(s) <= room) {
+            aq_buf_adds(w->out, s);
+            newline(w);
+            return;
+        }
+        if (rows == 1) {
+            aq_buf_add(w->out, s, fitting(s, room - 1));
+            aq_buf_adds(w->out, "…");
+            newline(w);
+            return;
+        }
+        end = row_break(s, room);
+        aq_buf_add(w->out, s, end);
+        newline(w);
+        for (s += end; *s == ' ';)
+            s++;
+        spaces(w, indent);
+        column = indent;
+    }
+}
+
+static void painted(writer *w, const char *name, const char *word)
+{
+    if (w->colour)
+        aq_buf_addf(w->out, "\x1b[%sm%s\x1b[0m", colour_of(name), word);
+    else
+        aq_buf_adds(w->out, word);
+}
+
+static void heading(writer *w, const char *text)
+{
+    if (w->colour)
+        aq_buf_addf(w->out, "\x1b[1m%s\x1b[0m", text);
+    else
+        aq_buf_adds(w->out, text);
+    newline(w);
+}
+
+/* " review    " */
+static void label(writer *w, const char *risk)
+{
+    unsigned used = columns(risk);
+
+    aq_buf_addc(w->out, ' ');
+    painted(w, risk, risk);
+    spaces(w, used + 2 < LABEL ? LABEL - 1 - used : 1);
+}
+
+/* "deep/in/file.py:12", its middle left out when it is longer than `room`. */
+static void place(aq_buf *out, const char *file, int64_t line, unsigned room)
+{
+    aq_auto_buf b = {0};
+    const char *s;
+    size_t tail;
+
+    shown(&b, file);
+    if (line > 0)
+        aq_buf_addf(&b, ":%lld", (long long)line);
+    s = aq_buf_str(&b);
+    if (columns(s) > room) {
+        aq_buf_adds(out, "…");
+        tail = fitting(s, columns(s) - room + 1);
+        while (columns(s + tail) > room - 1)
+            tail += fitting(s + tail, 1) ? fitting(s + tail, 1) : fitting(s + tail, 2);
+        s += tail;
+    }
+    aq_buf_adds(out, s);
+}
+
+static void write_head(writer *w, const json_t *report)
+{
+    const char *verdict = aq_part_str(report, "verdict", "inconclusive");
+    aq_auto_buf what = {0}, why = {0};
+
+    aq_buf_addc(w->out, ' ');
+    painted(w, verdict, word_of(verdict));
+    aq_buf_adds(w->out, "  ");
+    aq_part_what(report, &what);
+    flow(w, 3 + columns(word_of(verdict)), 1, HEAD_ROWS / 2, aq_buf_str(&what));
+    aq_part_reason(report, &why);
+    aq_buf_addc(w->out, ' ');
+    flow(w, 1, 1, HEAD_ROWS / 2, aq_buf_str(&why));
+    newline(w);
+}
+
+static void write_stages(writer *w, const json_t *report)
+{
+    aq_auto_buf b = {0};
+    const json_t *stage;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "stages"), i, stage) {
+        const char *name = aq_part_str(stage, "layer", "?");
+        const char *decision = aq_part_str(stage, "decision", "?");
+        aq_buf_addf(&b, "%s%s %s", i ? " › " : "", name,
+                    strcmp(decision, "not-run") == 0 ? "not run" : decision);
+    }
+    aq_buf_addc(w->out, ' ');
+    flow(w, 1, 1, 2, aq_buf_str(&b));
+    newline(w);
+}
+
+/* The text of one row: where, the line itself if there is one, and what about it. */
+static void row_text(const json_t *row, aq_buf *out)
+{
+    const char *file = aq_part_str(row, "file", NULL), *excerpt = aq_part_str(row, "excerpt", NULL);
+
+    if (file) {
+        place(out, file, aq_json_int(row, "line", 0), PLACE);
+        aq_buf_adds(out, "  ");
+    }
+    if (excerpt)
+        aq_buf_addf(out, "%s  ‹%s›", excerpt, aq_part_str(row, "text", ""));
+    else
+        aq_buf_adds(out, aq_part_str(row, "text", ""));
+}
+
+static unsigned rows_wanted(const writer *w, const char *text)
+{
+    aq_auto_buf b = {0};
+    const char *s;
+    unsigned rows = 1;
+
+    shown(&b, text);
+    for (s = aq_buf_str(&b); columns(s) > w->width - LABEL; rows++) {
+        s += row_break(s, w->width - LABEL);
+        while (*s == ' ')
+            s++;
+    }
+    return rows;
+}
+
+/* Every line of the checklist gets one row; what is left of the screen goes to the first place to
+ * look, then to the others in order. */
+static void share_rows(const writer *w, const json_t *list, unsigned *rows)
+{
+    unsigned free_rows = w->rows + 2 + (unsigned)json_array_size(list) < SCREEN
+                             ? SCREEN - w->rows - 2 - (unsigned)json_array_size(list)
+                             : 0;
+    size_t first = json_array_size(list);
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (list, i, row) {
+        rows[i] = 1;
+        if (first == json_array_size(list) && strcmp(aq_part_str(row, "risk", ""), "look") == 0)
+            first = i;
+    }
+    for (size_t n = 0; n <= json_array_size(list); n++) {
+        aq_auto_buf b = {0};
+        unsigned more;
+        i = n == 0 ? first : n - 1;
+        if (i == json_array_size(list) || (n > 0 && i == first))
+            continue;
+        row_text(json_array_get(list, i), &b);
+        more = rows_wanted(w, aq_buf_str(&b)) - 1;
+        if (more > 2)
+            more = 2;
+        if (more > free_rows)
+            more = free_rows;
+        rows[i] += more;
+        free_rows -= more;
+    }
+}
+
+static void write_checklist(writer *w, const json_t *report)
+{
+    const json_t *list = json_object_get(report, "checklist"), *row;
+    unsigned rows[AQ_CHECKLIST];
+    size_t i;
+
+    if (json_array_size(list) > AQ_CHECKLIST)
+        return;
+    heading(w, " Look at this first");
+    share_rows(w, list, rows);
+    json_array_foreach (list, i, row) {
+        aq_auto_buf b = {0};
+        label(w, aq_part_str(row, "risk", "info"));
+        row_text(row, &b);
+        flow(w, LABEL, LABEL, rows[i], aq_buf_str(&b));
+    }
+    newline(w);
+}
+
+static void write_finding(writer *w, const json_t *f, bool verbose)
+{
+    aq_auto_buf b = {0};
+    const char *file = aq_part_str(f, "file", NULL), *adversary = aq_part_str(f, "adversary", NULL);
+
+    if (file) {
+        place(&b, file, aq_json_int(f, "line", 0), verbose ? 1000 : PLACE);
+        aq_buf_adds(&b, "  ");
+    }
+    if (verbose)
+        aq_buf_addf(&b, "%s: ", aq_part_str(f, "title", "?"));
+    aq_buf_adds(&b, aq_part_str(f, "message", ""));
+    label(w, aq_part_str(f, "severity", "info"));
+    flow(w, LABEL, LABEL, verbose ? 0 : 2, aq_buf_str(&b));
+    if (!verbose)
+        return;
+    aq_buf_clear(&b);
+    aq_buf_addf(&b, "Why: %s", aq_part_str(f, "why", ""));
+    spaces(w, LABEL);
+    flow(w, LABEL, LABEL + 5, 0, aq_buf_str(&b));
+    aq_buf_clear(&b);
+    aq_buf_addf(&b, "Do:  %s", aq_part_str(f, "fix", ""));
+    spaces(w, LABEL);
+    flow(w, LABEL, LABEL + 5, 0, aq_buf_str(&b));
+    aq_buf_clear(&b);
+    aq_buf_addf(&b, "%s%s%s", aq_part_str(f, "rule", "?"), adversary ? ", " : "",
+                adversary ? adversary : "");
+    spaces(w, LABEL);
+    flow(w, LABEL, LABEL, 0, aq_buf_str(&b));
+}
+
+static void write_findings(writer *w, const json_t *report, bool verbose)
+{
+    const json_t *list = json_object_get(report, "findings"), *row;
+    size_t i, count = json_array_size(list);
+    aq_auto_buf b = {0};
+
+    aq_buf_addc(&b, ' ');
+    aq_part_plural(&b, count, "finding", "findings");
+    heading(w, aq_buf_str(&b));
+    json_array_foreach (list, i, row) {
+        if (verbose || i < BRIEF)
+            write_finding(w, row, verbose);
+    }
+    aq_buf_clear(&b);
+    if (!verbose && count > BRIEF) {
+        aq_part_plural(&b, count - BRIEF, "more finding", "more findings");
+        aq_buf_adds(&b, " in the whole list (--verbose)");
+        spaces(w, LABEL);
+        flow(w, LABEL, LABEL, 0, aq_buf_str(&b));
+    }
+    json_array_foreach (json_object_get(report, "more"), i, row) {
+        aq_buf_clear(&b);
+        aq_part_plural(&b, (uint64_t)aq_json_int(row, "count", 0), "more", "more");
+        aq_buf_addf(&b, " of %s are counted, not listed", aq_part_str(row, "rule", "?"));
+        spaces(w, LABEL);
+        flow(w, LABEL, LABEL, 0, aq_buf_str(&b));
+    }
+    newline(w);
+}
+
+static void fact(writer *w, const char *name, const char *value)
+{
+    aq_buf_addc(w->out, ' ');
+    aq_buf_adds(w->out, name);
+    spaces(w, columns(name) + 1 < LABEL + 4 ? LABEL + 4 - 1 - columns(name) : 1);
+    flow(w, LABEL + 4, LABEL + 4, 0, value);
+}
+
+static void write_unread(writer *w, const json_t *report)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(json_object_get(report, "coverage"), "unread"), i, row) {
+        aq_auto_buf b = {0};
+        aq_buf_addf(&b, "%s: %s", aq_part_str(row, "place", "?"), aq_part_str(row, "reason", "?"));
+        fact(w, "not read", aq_buf_str(&b));
+    }
+}
+
+static void write_facts(writer *w, const json_t *report)
+{
+    aq_auto_buf tier = {0};
+
+    heading(w, " What this rests on");
+    write_unread(w, report);
+    aq_buf_addf(&tier, "%s wanted: %s", aq_part_str(report, "tier", "?"),
+                aq_part_str(report, "tier_reason", "?"));
+    fact(w, "sandbox", aq_buf_str(&tier));
+    fact(w, "signature", aq_part_at(report, "submission", "signature", "?"));
+    fact(w, "package", aq_part_at(report, "package", "digest", "?"));
+    fact(w, "verdict", aq_part_str(report, "verdict_digest", "?"));
+    fact(w, "rules", aq_part_at(report, "rules", "digest", "?"));
+    fact(w, "submission", aq_part_at(report, "submission", "id", "?"));
+    fact(w, "time", aq_part_str(report, "time", "?"));
+}
+
+void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out)
+{
+    writer w = {.out = out,
+                .colour = o->colour,
+                .width = o->width == 0          ? 80
+                         : o->width < NARROWEST ? NARROWEST
+                                                : o->width};
+
+    write_head(&w, report);
+    write_stages(&w, report);
+    write_checklist(&w, report);
+    write_findings(&w, report, o->verbose);
+    write_facts(&w, report);
+}
