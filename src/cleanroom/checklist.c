@@ -12,7 +12,9 @@
 
 enum {
     RESERVED_LOOKS = 3, /* lines that the survey keeps however many findings there are */
+    BEFORE_LOOKS = 5,   /* lines of findings before them: more would push them off the screen */
     TEXT = 300,         /* bytes of one line */
+    FILE_NAME = 4100,
 };
 
 /* Findings of one rule: where it starts in the sorted list and how many there are of it. */
@@ -41,6 +43,10 @@ static void add_line(json_t *list, const char *risk, aq_buf *text, const char *f
     aq_auto_arena a = aq_arena_new();
     const char *safe = aq_text_printable(a, aq_buf_str(text), TEXT);
 
+    if (file)
+        file = aq_text_printable(a, file, FILE_NAME);
+    if (excerpt)
+        excerpt = aq_text_printable(a, excerpt, TEXT);
     json_array_append_new(list, line(risk, safe, file, number, excerpt));
     aq_buf_clear(text);
 }
@@ -189,7 +195,9 @@ static void add_looks(json_t *list, const aq_survey *s, size_t room)
     aq_auto_buf b = {0};
 
     for (size_t i = 0; i < s->look_count && i < room; i++) {
-        aq_buf_addf(&b, "Look here: %s", s->looks[i].why);
+        aq_buf_adds(&b, s->looks[i].why);
+        if (b.len && b.data[0] >= 'a' && b.data[0] <= 'z')
+            b.data[0] = (char)(b.data[0] - 32);
         add_line(list, "look", &b, s->looks[i].file, s->looks[i].line, s->looks[i].text);
     }
 }
@@ -197,7 +205,7 @@ static void add_looks(json_t *list, const aq_survey *s, size_t room)
 static void add_share(aq_buf *b, const char *before, uint64_t bytes, uint64_t whole,
                       const char *what)
 {
-    aq_buf_addf(b, "%s%u %% %s", before, aq_part_percent(bytes, whole), what);
+    aq_buf_addf(b, "%s%u%% %s", before, aq_part_percent(bytes, whole), what);
 }
 
 static void add_shares(json_t *list, const aq_survey *s)
@@ -236,6 +244,8 @@ json_t *aq_checklist(const aq_report_in *in)
     add_stages(unread, in->stages);
     looks = in->survey->look_count < RESERVED_LOOKS ? in->survey->look_count : RESERVED_LOOKS;
     room = AQ_CHECKLIST - 1 - json_array_size(unread) - looks;
+    if (looks && room > BEFORE_LOOKS)
+        room = BEFORE_LOOKS;
     add_findings(list, groups, graded, room);
     json_array_extend(list, unread);
     add_looks(list, in->survey, AQ_CHECKLIST - 1 - json_array_size(list));

@@ -50,7 +50,7 @@ void aq_html_tag(aq_buf *out, const char *open, const char *text, const char *cl
 
 void aq_html_place(aq_buf *out, const char *file, int64_t line)
 {
-    aq_html_tag(out, "<code class=\"where\">", file, "");
+    aq_html_tag(out, "<code class=\"where\"><bdi>", file, "</bdi>");
     if (line > 0)
         aq_buf_addf(out, ":%lld", (long long)line);
     aq_buf_adds(out, "</code>");
@@ -212,10 +212,12 @@ void aq_report_html(const json_t *report, aq_buf *out)
     aq_buf_adds(out, "<main class=\"wrap\">\n<div class=\"two\">\n");
     write_checklist(out, report);
     aq_html_facts(out, report);
-    aq_buf_adds(out, "</div>\n");
+    aq_buf_adds(out, "<div class=\"rest\">\n");
     write_findings(out, report);
     aq_html_coverage(out, report);
-    aq_buf_adds(out, "</main>\n<footer class=\"wrap\">Text from the package is shown as text. "
-                     "Characters that are not seen are written as \\u{…}.</footer>\n"
-                     "</body>\n</html>\n");
+    aq_buf_adds(
+        out,
+        "</div>\n</div>\n</main>\n<footer class=\"wrap\">Text from the package is shown as text. "
+        "Characters that are not seen are written as \\u{…}.</footer>\n"
+        "</body>\n</html>\n");
 }

@@ -40,14 +40,15 @@ void aq_html_walk(aq_buf *out, const json_t *report)
     json_array_foreach (json_object_get(report, "stages"), i, stage) {
         const char *decision = aq_part_str(stage, "decision", "not-run");
         const char *title = aq_part_str(stage, "title", "?"), *rest = strchr(title, ' ');
+        aq_auto_buf name = {0};
+        aq_buf_add(&name, title, rest ? (size_t)(rest - title) : strlen(title));
         aq_buf_addf(out,
                     "<li class=\"d-%s\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
                     "<circle class=\"dot\" cx=\"12\" cy=\"12\" r=\"10\"/>"
-                    "<path class=\"mark\" d=\"%s\"/></svg><b>%.*s",
-                    aq_html_class(decision), mark_of(decision),
-                    rest ? (int)(rest - title) : (int)strlen(title), title);
-        if (rest)
-            aq_html_tag(out, "<span>", rest, "</span>");
+                    "<path class=\"mark\" d=\"%s\"/></svg>",
+                    aq_html_class(decision), mark_of(decision));
+        aq_html_tag(out, "<b>", aq_buf_str(&name), "");
+        aq_html_tag(out, "<span>", rest ? rest : "", "</span>");
         aq_html_tag(out, "</b><span class=\"said\">",
                     strcmp(decision, "not-run") == 0 ? "not run" : decision, "</span></li>\n");
     }
@@ -198,7 +199,7 @@ static void write_made_of(aq_buf *out, const json_t *report)
         const char *name = last ? "plain" : shares[i].name;
         aq_buf_addf(out,
                     "<li><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"c-%s\" "
-                    "width=\"1\" height=\"1\"/></svg>%u %% %s</li>\n",
+                    "width=\"1\" height=\"1\"/></svg>%u%% %s</li>\n",
                     name, aq_part_percent(bytes, whole), last ? "neither" : name);
     }
     aq_buf_adds(out, "</ul></div>\n");
@@ -231,13 +232,15 @@ static void close_table(aq_buf *out)
     aq_buf_adds(out, "</table></div></details>\n");
 }
 
-static void write_rows(aq_buf *out, const json_t *list, const char *name, const char *value)
+static void write_rows(aq_buf *out, const json_t *list, const char *name, const char *value,
+                       const char *instead)
 {
     const json_t *item;
     size_t i;
 
     json_array_foreach (list, i, item)
-        row(out, aq_part_str(item, name, "?"), aq_part_str(item, value, "no reason was given"));
+        row(out, aq_part_str(item, name, "?"),
+            aq_part_str(item, value, aq_part_str(item, instead, "?")));
 }
 
 static void write_budgets(aq_buf *out, const json_t *report)
@@ -282,16 +285,16 @@ void aq_html_coverage(aq_buf *out, const json_t *report)
     aq_buf_adds(out, "<section id=\"coverage\"><h2>Coverage and provenance</h2>\n");
     if (json_array_size(unread)) {
         open_table(out, "Not read", true);
-        write_rows(out, unread, "place", "reason");
+        write_rows(out, unread, "place", "reason", "place");
         close_table(out);
     }
     if (json_array_size(nested)) {
         open_table(out, "Archives inside, listed and not opened", false);
-        write_rows(out, nested, "path", "format");
+        write_rows(out, nested, "path", "format", "path");
         close_table(out);
     }
     open_table(out, "What each stage said", false);
-    write_rows(out, json_object_get(report, "stages"), "title", "reason");
+    write_rows(out, json_object_get(report, "stages"), "title", "reason", "decision");
     close_table(out);
     open_table(out, "Work that was spent, and its limits", false);
     write_budgets(out, report);

@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/text.h"
 
+enum { HEADLINE = 64 }; /* bytes of a package's name that the first line gives it */
+
 const char *aq_part_str(const json_t *object, const char *key, const char *fallback)
 {
     const char *s = aq_json_str(object, key);
@@ -191,12 +193,15 @@ void aq_part_reason(const json_t *report, aq_buf *out)
 void aq_part_what(const json_t *report, aq_buf *out)
 {
     const json_t *package = json_object_get(report, "package");
+    const char *name =
+        aq_part_str(package, "name", aq_part_str(package, "input", "without a name"));
     const char *version = aq_part_str(package, "version", NULL);
+    aq_auto_arena a = aq_arena_new();
 
     aq_buf_addf(out, "%s “%s”", aq_part_str(package, "kind_title", "package"),
-                aq_part_str(package, "name", aq_part_str(package, "input", "without a name")));
+                aq_text_printable(a, name, HEADLINE));
     if (version)
-        aq_buf_addf(out, " %s", version);
+        aq_buf_addf(out, " %s", aq_text_printable(a, version, HEADLINE / 2));
     aq_buf_adds(out, ", ");
     aq_part_plural(out, (uint64_t)aq_json_int(package, "files", 0), "file", "files");
     aq_buf_adds(out, ", ");

@@ -141,7 +141,7 @@ static void flow(writer *w, unsigned column, unsigned indent, unsigned rows, con
             return;
         }
         end = row_break(s, room);
-        aq_buf_add(w->out, s, end);
+        aq_buf_add(w->out, s, end > 0 && s[end - 1] == ' ' ? end - 1 : end);
         newline(w);
         for (s += end; *s == ' ';)
             s++;
@@ -221,9 +221,9 @@ static void write_stages(writer *w, const json_t *report)
     size_t i;
 
     json_array_foreach (json_object_get(report, "stages"), i, stage) {
-        const char *name = aq_part_str(stage, "layer", "?");
+        const char *title = aq_part_str(stage, "title", "?");
         const char *decision = aq_part_str(stage, "decision", "?");
-        aq_buf_addf(&b, "%s%s %s", i ? " › " : "", name,
+        aq_buf_addf(&b, "%s%.*s %s", i ? " › " : "", (int)strcspn(title, " "), title,
                     strcmp(decision, "not-run") == 0 ? "not run" : decision);
     }
     aq_buf_addc(w->out, ' ');
