@@ -141,17 +141,19 @@ def test_links(tree):
 def test_pages(tree):
     put(tree, "src/model/adversaries.def", 'AQ_ADVERSARY(1, "one, two", "how")\n')
     put(tree, "src/model/event_kinds.def", 'AQ_EVENT_KIND(FILE, "file", "what")\n')
-    put(tree, "src/cli/commands.def", 'AQ_COMMAND(VALIDATE, "validate", "does (so)")\n')
+    put(tree, "src/cli/commands.def", "AQ_COMMAND(validate)\n")
+    put(tree, "src/cli/validate.c", "")
     put(tree, "THREATS.md", "### A1 one, two\n")
     put(tree, "docs/formats/event.md", "`file`\n")
     put(tree, "docs/formats/README.md", "[event](event.md)\n")
-    put(tree, "docs/man/aquarium-validate.1", "x\n")
+    put(tree, "docs/meson.build", "pages = ['validate']\n")
     assert rooms.check_pages(tree) == []
-    (tree / "docs/man/aquarium-validate.1").unlink()
+    put(tree, "docs/meson.build", "")
+    (tree / "src/cli/validate.c").unlink()
     put(tree, "THREATS.md", "### A2 one, two\n")
     put(tree, "docs/formats/event.md", "file\n")
     put(tree, "docs/formats/new.md", "x\n")
-    assert len(rooms.check_pages(tree)) == 4
+    assert len(rooms.check_pages(tree)) == 5
 
 
 def test_format(tree):
@@ -164,6 +166,19 @@ def test_format(tree):
     assert wrong and wrong[0].startswith("src/low/a.c:1:")
 
 
-def test_tracked_needs_a_repository(tree):
-    with pytest.raises(subprocess.CalledProcessError):
-        rooms.tracked(tree)
+def test_tracked_without_git(tree):
+    put(tree, "build/x", "")
+    assert {p.name for p in rooms.tracked(tree)} == {"ARCHITECTURE.md", "low.h", "mid.c"}
+
+
+def test_rules_page_tool_refuses(tmp_path):
+    for name in ("tools/gen-rules-page", "src/model/layers.def"):
+        path = put(tmp_path, name, (rooms.repository() / name).read_text())
+        path.chmod(0o755)
+    put(tmp_path, "src/model/rules.def", '#include "model/rules_x.def"\n')
+    put(tmp_path, "src/model/rules_x.def", 'AQ_RULE(A, "l0.a", L0, 3, AQ_INFO, "T (x)", "W" "w", "F")\n')
+    (tmp_path / "docs").mkdir()
+    assert rooms.check_rules_page(tmp_path)
+    subprocess.run([str(tmp_path / "tools/gen-rules-page")], check=True)
+    assert rooms.check_rules_page(tmp_path) == []
+    assert "**T (x)** (info, A3). Ww *What to do:* F" in (tmp_path / "docs/rules.md").read_text()

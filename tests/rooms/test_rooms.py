@@ -8,7 +8,7 @@ ROOT = rooms.repository()
 @pytest.mark.parametrize(
     "check",
     [rooms.check_table, rooms.check_includes, rooms.check_sizes, rooms.check_banned,
-     rooms.check_words, rooms.check_pages],
+     rooms.check_words, rooms.check_pages, rooms.check_rules_page],
     ids=lambda c: c.__name__,
 )  # fmt: skip
 def test_tree(check):
