@@ -1,0 +1,27 @@
+/* The front matter of a skill: fences, byte order marks, loose values, tools. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "model/manifest.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_file file = {.path = "SKILL.md", .size = size};
+    aq_package package = {.form = "folder", .files = &file, .count = 1, .bytes = size};
+    aq_findings *findings = aq_findings_new(a);
+    aq_manifest m;
+    aq_err err = {0};
+
+    if (aq_manifest_detect(a, &package, data, findings, &m, &err) < 0)
+        return size ? abort(), 0 : 0;
+    if (m.kind != AQ_KIND_SKILL)
+        abort();
+    /* A front matter that was not read is never silent. */
+    if (findings->per_rule[AQ_RULE_MANIFEST_UNREADABLE] && !findings->incomplete)
+        abort();
+    aq_capabilities_digest(&m.declared);
+    return 0;
+}
