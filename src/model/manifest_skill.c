@@ -69,8 +69,11 @@ static void quote_loose_values(aq_buf *out, const char *text, size_t len)
             !strchr("'\"[{|>&*!#%@` ", *value) && memmem(value, (size_t)(tail - value), ":", 1)) {
             aq_buf_add(out, text, key + 2);
             aq_buf_addc(out, '\'');
-            for (; value < tail; value++)
-                aq_buf_adds(out, *value == '\'' ? "''" : (char[]){*value, '\0'});
+            for (; value < tail; value++) {
+                if (*value == '\'')
+                    aq_buf_addc(out, '\'');
+                aq_buf_addc(out, *value);
+            }
             aq_buf_addc(out, '\'');
             text = tail;
         }

@@ -244,6 +244,13 @@ static void front_matter_edges(void **state)
     s = look("SKILL.md", "---\nname: &a x\ndescription: *a\n---\n");
     must_find(&s, AQ_RULE_MANIFEST_UNREADABLE, "SKILL.md", 2);
     done(&s);
+    {
+        static const char nul[] = "---\nname: a\ndescription: b: \0c\n---\n";
+        const char *const parts[] = {"SKILL.md", nul, NULL, NULL};
+        s = look_sized(parts, sizeof nul - 1);
+        must_find(&s, AQ_RULE_MANIFEST_UNREADABLE, "SKILL.md", 3);
+        done(&s);
+    }
     s = look("SKILL.md", "---\n---\n");
     must_be_clean(&s);
     done(&s);
