@@ -22,6 +22,11 @@ typedef struct aq_policy {
 
 void aq_policy_default(aq_policy *p);
 json_t *aq_policy_json(const aq_policy *p);
+/* Reads the text of a policy file; keys that it lacks keep their defaults, unknown ones are
+ * refused. `file` is what messages call it. */
+int aq_policy_read(const char *text, size_t len, const char *file, aq_policy *ret, aq_err *err);
+/* policy.yaml of the state folder `dirfd`, or the defaults when there is none. */
+int aq_policy_load(int dirfd, aq_policy *ret, aq_err *err);
 
 typedef struct aq_stage_input {
     const aq_submission *submission;

@@ -1,0 +1,659 @@
+/* L0, the attribute gate: each finding, and beside it an honest package that must not have it. The
+ * README and licence of a package are read by the real jailed job: this program is its own jail. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "cleanroom/gate.h"
+#include "folder.h"
+
+#define PROSE "Reads the log files of a project, counts errors by day and writes a short summary.\n"
+#define APACHE                                                                                     \
+    "\n  Apache License\n  Version 2.0, January 2004\n  http://www.apache.org/licenses/\n"
+#define MIT_TEXT                                                                                   \
+    "Permission is hereby granted, free of charge, to any person obtaining a copy of this\n"       \
+    "software. THE SOFTWARE IS PROVIDED \"AS IS\", without warranty.\n"
+
+/* ---- a package, a submission and a store ---- */
+
+typedef struct scene {
+    char dir[64];
+    aq_arena *a;
+    aq_store *store;
+    aq_package package;
+    aq_manifest manifest;
+    aq_submission submission;
+    aq_policy policy;
+    aq_findings *findings;
+} scene;
+
+static int set_up(void **state)
+{
+    scene *s = aq_alloc(sizeof *s);
+    aq_err err = {0};
+
+    make_folder(s->dir);
+    s->a = aq_arena_new();
+    assert_int_equal(aq_store_open(s->dir, &s->store, &err), 0);
+    s->package.image = -1;
+    s->submission = (aq_submission){.id = "1", .local = true, .publisher = "local", .nonce = "1"};
+    aq_policy_default(&s->policy);
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    scene *s = *state;
+
+    if (s->package.image >= 0)
+        close(s->package.image);
+    aq_store_close(s->store);
+    aq_arena_free(s->a);
+    remove_folder(s->dir);
+    free(s);
+    return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const aq_file *)a)->path, ((const aq_file *)b)->path);
+}
+
+/* Path, content, path, content, …, NULL. */
+static void pack(scene *s, const char *const *parts)
+{
+    aq_auto_buf image = {0};
+    aq_file *files = aq_arena_alloc(s->a, 32 * sizeof *files);
+    aq_err err = {0};
+
+    if (s->package.image >= 0)
+        close(s->package.image);
+    s->package = (aq_package){.form = "folder", .files = files};
+    for (; parts[0]; parts += 2) {
+        files[s->package.count++] =
+            (aq_file){.path = parts[0], .offset = image.len, .size = strlen(parts[1])};
+        aq_buf_adds(&image, parts[1]);
+    }
+    qsort(files, s->package.count, sizeof *files, by_path);
+    s->package.bytes = image.len;
+    s->package.image = memfd_create("image", MFD_CLOEXEC);
+    assert_int_equal(aq_write_full(s->package.image, image.data, image.len), 0);
+    s->findings = aq_findings_new(s->a);
+    assert_int_equal(aq_manifest_detect(s->a, &s->package,
+                                        (const unsigned char *)aq_buf_str(&image), s->findings,
+                                        &s->manifest, &err),
+                     0);
+    s->findings = aq_findings_new(s->a); /* the reader's own findings are tested elsewhere */
+}
+
+static void gate(scene *s)
+{
+    aq_stage_input in = {&s->submission, &s->package, &s->manifest,
+                         &s->policy,     s->store,    1800000000};
+    aq_budget budget;
+    aq_err err = {0};
+
+    aq_budget_init(&budget);
+    s->findings = aq_findings_new(s->a);
+    if (aq_stage_l0(&in, &budget, s->findings, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+#define judge(s, ...)                                                                              \
+    do {                                                                                           \
+        pack(s, (const char *const[]){__VA_ARGS__, NULL, NULL});                                   \
+        gate(s);                                                                                   \
+    } while (0)
+
+static const aq_finding *find(const scene *s, aq_rule_id rule)
+{
+    for (size_t i = 0; i < s->findings->count; i++)
+        if (s->findings->items[i].rule == rule)
+            return &s->findings->items[i];
+    return NULL;
+}
+
+#define found(s, id)     assert_non_null(find(s, AQ_RULE_L0_##id))
+#define not_found(s, id) assert_null(find(s, AQ_RULE_L0_##id))
+
+/* Nothing that a person must look at. */
+static void clean(const scene *s)
+{
+    for (size_t i = 0; i < s->findings->count; i++)
+        if (aq_finding_severity(&s->findings->items[i]) > AQ_INFO ||
+            s->findings->items[i].incomplete)
+            fail_msg("%s: %s", aq_rule_get(s->findings->items[i].rule)->name,
+                     s->findings->items[i].message);
+}
+
+#define ARC(name, rest)                                                                            \
+    "schema: arc/v1\nname: " name "\nversion: 1.0.0\ntype: skill\ndescription: Counts errors.\n"   \
+    "author: Ada\n" rest
+#define GOOD_ARC ARC("log-reader", "license: MIT\ncapabilities: {}\n")
+#define README   "# Log reader\n\n" PROSE
+
+/* ---- attributes ---- */
+
+static void whole_packages_are_clean(void **state)
+{
+    scene *s = *state;
+
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", README, "LICENSE", MIT_TEXT);
+    clean(s);
+    judge(s, "SKILL.md",
+          "---\nname: log-reader\ndescription: Counts errors.\n---\n# Log\n\n" PROSE);
+    clean(s);
+    found(s, ATTRIBUTE_WANTED); /* no version, no licence: told, since the format has no need */
+    judge(s, ".claude-plugin/plugin.json",
+          "{\"name\": \"log-reader\", \"description\": \"Counts errors.\"}", "README.md", README);
+    clean(s);
+    judge(s, "package.json",
+          "{\"name\": \"log-reader\", \"version\": \"1.0.0\", \"description\": \"MCP server that "
+          "counts.\", \"license\": \"ISC\", \"dependencies\": {\"@modelcontextprotocol/sdk\": "
+          "\"1.0.0\"}, \"bin\": \"x.js\"}",
+          "README.md", README, "x.js", "1");
+    clean(s);
+}
+
+static void missing_attributes_are_told(void **state)
+{
+    scene *s = *state;
+
+    judge(s, "notes.txt", "nothing here");
+    found(s, MANIFEST_NONE);
+    judge(s, "arc-manifest.yaml", "schema: arc/v1\ntype: skill\nversion: 1.0.0\n");
+    found(s, ATTRIBUTE_MUST); /* the name */
+    found(s, ATTRIBUTE_MISSING);
+    found(s, README_MISSING);
+    found(s, LICENSE_MISSING);
+    found(s, CAPABILITIES_UNSAID);
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", README);
+    clean(s);
+    judge(s, "arc-bundle.yaml",
+          "schema: arc/v1\nname: pair\nversion: 1.0.0\ntype: bundle\ndescription: d\nlicense: MIT\n"
+          "author: Ada\nreferences: []\n");
+    found(s, ATTRIBUTE_MUST); /* a bundle of nothing */
+}
+
+static void every_type_and_kind_has_its_row(void **state)
+{
+    (void)state;
+    for (aq_type t = AQ_TYPE_NONE; t < AQ_TYPE_COUNT; t++) {
+        aq_manifest m = {.kind = AQ_KIND_ARC, .type = t};
+        assert_int_equal(aq_gate_need(&m, AQ_ATTRIBUTE_NAME), AQ_MUST);
+        assert_int_equal(aq_gate_need(&m, AQ_ATTRIBUTE_LICENSE), AQ_REQUIRED);
+    }
+    for (aq_kind k = AQ_KIND_UNKNOWN; k < AQ_KIND_COUNT; k++) {
+        aq_manifest m = {.kind = k, .type = AQ_TYPE_SKILL};
+        assert_true(aq_gate_need(&m, AQ_ATTRIBUTE_NAME) >= AQ_WANTED);
+    }
+}
+
+/* ---- README ---- */
+
+static void empty_readmes_are_told(void **state)
+{
+    static const char *const thin[] = {
+        "",
+        "\n\n",
+        "# Log reader\n",
+        "Log reader\n==========\n",
+        "# Project Title\n\nOne Paragraph of project description goes here\n\n## Installing\n",
+        "```\nnpm install log-reader; this is code and not a word about its purpose\n```\n",
+    };
+    static const char *const honest[] = {
+        README,
+        "Log reader\n==========\n\n" PROSE,
+        "# log-reader\n\nlog-reader counts errors in logs.\n",
+        "# \xe3\x83\xad\xe3\x82\xb0\n\n"
+        "\xe3\x83\xad\xe3\x82\xb0\xe3\x83\x95\xe3\x82\xa1\xe3\x82\xa4\xe3\x83\xab\xe3\x81\xae"
+        "\xe3\x82\xa8\xe3\x83\xa9\xe3\x83\xbc\xe3\x82\x92\xe6\x95\xb0\xe3\x81\x88\xe3\x81\xa6"
+        "\xe8\xa6\x81\xe7\xb4\x84\xe3\x81\x97\xe3\x81\xbe\xe3\x81\x99\xe3\x80\x82\n", /* Japanese */
+        "# Log reader\n\n" PROSE "\n## Roadmap\n\nColours: coming soon.\n",
+    };
+    scene *s = *state;
+
+    for (size_t i = 0; i < sizeof thin / sizeof *thin; i++) {
+        judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", thin[i]);
+        found(s, README_THIN);
+    }
+    for (size_t i = 0; i < sizeof honest / sizeof *honest; i++) {
+        judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", honest[i]);
+        clean(s);
+    }
+}
+
+static void odd_readmes_are_told(void **state)
+{
+    scene *s = *state;
+    aq_auto_buf big = {0};
+
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md",
+          "\x7f"
+          "ELF\x02\x01\x01");
+    found(s, README_NOT_TEXT);
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", README "\xff\xfe");
+    found(s, README_NOT_TEXT);
+    while (big.len <= 1 << 20)
+        aq_buf_adds(&big, PROSE);
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", aq_buf_str(&big));
+    found(s, README_LARGE);
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md",
+          "\xef\xbb\xbf" README "\r\n\tcaf\xc3\xa9\n");
+    clean(s);
+    judge(s, "SKILL.md", "---\nname: x-y\ndescription: d\n---\n");
+    found(s, README_THIN); /* a skill without instructions */
+}
+
+/* ---- licences ---- */
+
+static void declared_and_text_are_compared(void **state)
+{
+    scene *s = *state;
+
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", README, "LICENSE", APACHE);
+    found(s, LICENSE_MISMATCH);
+    assert_string_equal(find(s, AQ_RULE_L0_LICENSE_MISMATCH)->file, "LICENSE");
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: MIT OR Apache-2.0\ncapabilities: {}\n"),
+          "README.md", README, "LICENSE", APACHE);
+    clean(s);
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: Apache 2.0\ncapabilities: {}\n"),
+          "README.md", README, "LICENSE", APACHE);
+    clean(s);
+    found(s, LICENSE_SPELLING);
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: Apache 2.0\ncapabilities: {}\n"),
+          "README.md", README, "LICENSE", MIT_TEXT);
+    found(s, LICENSE_MISMATCH);
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: Zend-2.0\ncapabilities: {}\n"),
+          "README.md", README, "LICENSE", "Our own terms.");
+    clean(s);
+    found(s, LICENSE_TEXT);
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: Nobody knows\ncapabilities: {}\n"),
+          "README.md", README);
+    found(s, LICENSE_UNKNOWN);
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: GPL-3.0\ncapabilities: {}\n"),
+          "README.md", README);
+    clean(s);
+    found(s, LICENSE_DEPRECATED);
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: See LICENSE\ncapabilities: {}\n"),
+          "README.md", README);
+    found(s, LICENSE_UNKNOWN); /* and there is no such file */
+    judge(s, "arc-manifest.yaml", ARC("x-reader", "license: UNLICENSED\ncapabilities: {}\n"),
+          "README.md", README);
+    clean(s);
+    found(s, LICENSE_CLOSED);
+}
+
+/* ---- names ---- */
+
+static void names_in_themselves(void **state)
+{
+    static const char *const illegal[] = {"../evil",  "a/b/c",
+                                          "-rf",      ".hidden",
+                                          "a b`id`",  "x$(y)",
+                                          "a;b",      "tool\xe2\x80\x8b",
+                                          "a\\b",     "\xe2\x80\xaetxt",
+                                          "---",      "a|b",
+                                          "a\x1b[2J", "\xff",
+                                          "dir/"};
+    static const char *const legal[] = {"log-reader",
+                                        "log_reader",
+                                        "a",
+                                        "@acme/tool",
+                                        "io.acme/tool",
+                                        "PDF Guide (beta)",
+                                        "\xe6\x97\xa5\xe8\xa8\x98",
+                                        "7zip"};
+    static const char *const mixed[] = {"p\xd0\xb0yment",
+                                        "l\xce\xbf"
+                                        "der",
+                                        "\xef\xbd\x81"
+                                        "bc",
+                                        "\xf0\x9d\x90\xac"
+                                        "kill"};
+    static const char *const single[] = {"payment", "caf\xc3\xa9", "\xd0\xbf\xd0\xbe\xd0\xb3-2",
+                                         "\xe6\x97\xa5\xe8\xa8\x98-app", "na\xc3\xafve-tool"};
+    scene *s = *state;
+
+    for (size_t i = 0; i < sizeof illegal / sizeof *illegal; i++)
+        if (!aq_name_illegal(illegal[i]))
+            fail_msg("%s", illegal[i]);
+    for (size_t i = 0; i < sizeof legal / sizeof *legal; i++)
+        assert_null(aq_name_illegal(legal[i]));
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        assert_non_null(aq_name_mixed(mixed[i]));
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+        assert_null(aq_name_mixed(single[i]));
+    judge(s, "SKILL.md", "---\nname: 'log;reader'\ndescription: d\n---\n" PROSE);
+    found(s, NAME_ILLEGAL);
+    judge(s, "SKILL.md", "---\nname: \"log\\u200breader\"\ndescription: d\n---\n" PROSE);
+    found(s, NAME_ILLEGAL);
+    judge(s, "SKILL.md", "---\nname: \"p\xd0\xb0yment\"\ndescription: d\n---\n" PROSE);
+    found(s, NAME_MIXED);
+    judge(s, "SKILL.md", "---\nname: Log Reader\ndescription: d\n---\n" PROSE);
+    clean(s);
+    found(s, NAME_ODD);
+}
+
+static void know(scene *s, const char *space, const char *name, const char *who, bool confirmed)
+{
+    aq_known k = {space, name, who, confirmed};
+    aq_err err = {0};
+
+    assert_int_equal(aq_store_know(s->store, &k, &err), 0);
+}
+
+static void judge_name(scene *s, const char *name)
+{
+    char text[400];
+
+    snprintf(text, sizeof text, "---\nname: \"%s\"\ndescription: d\n---\n" PROSE, name);
+    judge(s, "SKILL.md", text);
+}
+
+static void lookalikes_are_told(void **state)
+{
+    static const char *const alike[] = {"calender-sync", "calendar_sync", "calendarsync",
+                                        "claendar-sync", "calendar-synk", "ca1endar-sync",
+                                        "calendar.sync", "calendarr-sync"};
+    static const char *const apart[] = {"weather",       "calendar",  "calendar-share",
+                                        "sync-calendar", "mail-sync", "log-reader"};
+    scene *s = *state;
+
+    know(s, "", "calendar-sync", "acme", true);
+    know(s, "", "pdf", "acme", true);
+    know(s, "", "gpt-4-tools", "acme", true);
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) {
+        judge_name(s, alike[i]);
+        found(s, NAME_LOOKALIKE);
+    }
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        judge_name(s, apart[i]);
+        clean(s);
+        not_found(s, NAME_NEAR);
+    }
+    judge_name(s, "pdx"); /* short names: only what looks the same */
+    clean(s);
+    judge_name(s, "PDF");
+    not_found(s, NAME_LOOKALIKE);
+    judge_name(s, "gpt-5-tools");
+    clean(s);
+    found(s, NAME_NEAR);
+    judge_name(s, "calendar-sync-official");
+    clean(s);
+    found(s, NAME_NEAR);
+    judge_name(s, "py-calendar-sync");
+    clean(s);
+    found(s, NAME_NEAR);
+    s->policy.name_distance = 0;
+    judge_name(s, "calender-sync");
+    clean(s);
+    judge_name(s, "calendar_sync");
+    found(s, NAME_LOOKALIKE);
+}
+
+static void taken_names_are_told(void **state)
+{
+    scene *s = *state;
+
+    know(s, "acme", "log-reader", "acme", true);
+    know(s, "", "tool-box", "first", false);
+    judge_name(s, "log-reader");
+    clean(s);
+    found(s, NAME_NEAR); /* in another namespace */
+    s->submission.local = false;
+    s->submission.name = "log-reader";
+    s->submission.namespace_ = "acme";
+    s->submission.publisher = "mallory";
+    judge_name(s, "log-reader");
+    found(s, NAME_TAKEN);
+    s->submission.publisher = "acme"; /* the owner */
+    judge_name(s, "log-reader");
+    not_found(s, NAME_TAKEN);
+    not_found(s, NAME_NEAR);
+    s->submission.name = "Log-Reader"; /* the same name to a computer */
+    s->submission.publisher = "mallory";
+    judge_name(s, "Log-Reader");
+    found(s, NAME_TAKEN);
+    s->submission.name = "tool-box";
+    s->submission.namespace_ = NULL;
+    judge_name(s, "tool-box");
+    found(s, NAME_CLAIMED);
+    s->submission = (aq_submission){.id = "1", .local = true, .publisher = "local"};
+    judge_name(s, "tool-box");
+    clean(s);
+    found(s, NAME_KNOWN);
+}
+
+/* Likeness that the operator confirmed is not told again. */
+static void confirmed_names_are_left_alone(void **state)
+{
+    scene *s = *state;
+
+    know(s, "", "calendar-sync", "acme", true);
+    s->submission.local = true;
+    s->submission.publisher = "zed";
+    judge_name(s, "calendar-syng");
+    found(s, NAME_LOOKALIKE);
+    know(s, "", "calendar-syng", "zed", false);
+    judge_name(s, "calendar-syng");
+    found(s, NAME_LOOKALIKE);
+    know(s, "", "calendar-syng", "zed", true);
+    judge_name(s, "calendar-syng");
+    clean(s);
+}
+
+/* ---- envelopes ---- */
+
+static void make_envelope(scene *s)
+{
+    pack(s, (const char *const[]){"arc-manifest.yaml", GOOD_ARC, "README.md", README, NULL, NULL});
+    s->package.packed = aq_sha256("artifact", 8);
+    s->package.packed_bytes = 8;
+    s->submission = (aq_submission){.id = "e1",
+                                    .nonce = "n1",
+                                    .publisher = "acme",
+                                    .name = "log-reader",
+                                    .version = "1.0.0",
+                                    .type = AQ_TYPE_SKILL,
+                                    .tier = AQ_TIER_NEW,
+                                    .artifact = s->package.packed,
+                                    .artifact_size = 8,
+                                    .signature = AQ_SIGNATURE_GOOD,
+                                    .time = 1800000000};
+}
+
+static void true_envelopes_pass(void **state)
+{
+    scene *s = *state;
+    aq_auto_json json_t *copy =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{}}", "schema", "arc/v1", "name",
+                  "log-reader", "version", "1.0.0", "type", "skill", "description",
+                  "Counts errors.", "author", "Ada", "license", "MIT", "capabilities");
+
+    make_envelope(s);
+    gate(s);
+    clean(s);
+    s->submission.manifest = copy;
+    gate(s);
+    clean(s);
+    s->submission.time += 3600; /* clocks differ */
+    gate(s);
+    clean(s);
+}
+
+static void lying_envelopes_are_rejected(void **state)
+{
+    scene *s = *state;
+    aq_auto_json json_t *copy = json_pack("{s:s, s:s}", "schema", "arc/v1", "name", "log-reader");
+
+    make_envelope(s);
+    s->submission.artifact = aq_sha256("other", 5);
+    gate(s);
+    found(s, ENVELOPE_ARTIFACT);
+    make_envelope(s);
+    s->submission.artifact_size = 9;
+    gate(s);
+    found(s, ENVELOPE_ARTIFACT);
+    make_envelope(s);
+    s->submission.name = "log-writer";
+    gate(s);
+    found(s, ENVELOPE_IDENTITY);
+    make_envelope(s);
+    s->submission.version = "2.0.0";
+    gate(s);
+    found(s, ENVELOPE_IDENTITY);
+    make_envelope(s);
+    s->submission.type = AQ_TYPE_TOOL;
+    gate(s);
+    found(s, ENVELOPE_IDENTITY);
+    make_envelope(s);
+    s->submission.manifest = copy;
+    gate(s);
+    found(s, ENVELOPE_MANIFEST);
+    make_envelope(s);
+    s->submission.time += 3 * 24 * 3600;
+    gate(s);
+    found(s, ENVELOPE_FUTURE);
+    make_envelope(s);
+    s->submission.signature = AQ_SIGNATURE_BAD;
+    gate(s);
+    found(s, SIGNATURE_BAD);
+    make_envelope(s);
+    s->submission.signature = AQ_SIGNATURE_UNCHECKED;
+    gate(s);
+    found(s, SIGNATURE_UNCHECKED);
+    assert_true(s->findings->incomplete); /* cannot pass */
+}
+
+/* ---- rate, policy ---- */
+
+static void floods_are_stopped(void **state)
+{
+    scene *s = *state;
+    aq_err err = {0};
+
+    make_envelope(s);
+    s->policy.rate_limit = 3;
+    for (int i = 0; i < 4; i++) {
+        aq_submission one = s->submission;
+        aq_stage_input in = {&s->submission, &s->package, &s->manifest,
+                             &s->policy,     s->store,    aq_now()};
+        char id[8];
+
+        snprintf(id, sizeof id, "%d", i);
+        one.id = one.nonce = id;
+        assert_int_equal(aq_store_begin(s->store, &one, &err), 0);
+        s->findings = aq_findings_new(s->a);
+        assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
+        if (i < 3)
+            not_found(s, RATE);
+        else
+            found(s, RATE);
+        if (i == 3) {
+            s->submission.publisher = "another";
+            s->findings = aq_findings_new(s->a);
+            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
+            not_found(s, RATE);
+            s->submission.publisher = "acme";
+            s->submission.local = true; /* the command line is not limited */
+            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
+            not_found(s, RATE);
+            s->submission.local = false;
+            s->policy.rate_limit = 0;
+            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
+            not_found(s, RATE);
+            in.now += 3602; /* the window has passed */
+            s->policy.rate_limit = 3;
+            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
+            not_found(s, RATE);
+        }
+    }
+}
+
+static int read_policy(const char *text, aq_policy *p, aq_err *err)
+{
+    return aq_policy_read(text, strlen(text), "policy.yaml", p, err);
+}
+
+static void policies_are_read(void **state)
+{
+    scene *s = *state;
+    aq_policy p = {0};
+    aq_err err = {0};
+    aq_auto_fd int dir = open(s->dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    aq_auto_json json_t *json = NULL;
+
+    assert_int_equal(aq_policy_load(dir, &p, &err), 0);
+    assert_int_equal(p.rate_limit, 60);
+    assert_int_equal(p.name_distance, 2);
+    assert_int_equal(aq_write_file(dir, "policy.yaml", "rate_limit: 7\n", 14, 0600, &err), 0);
+    assert_int_equal(aq_policy_load(dir, &p, &err), 0);
+    assert_int_equal(p.rate_limit, 7);
+    assert_int_equal(p.rate_window, 3600);
+    json = aq_policy_json(&p);
+    assert_int_equal(json_integer_value(json_object_get(json, "rate_limit")), 7);
+    assert_int_equal(read_policy("", &p, &err), 0);
+    assert_true(read_policy("rate_limits: 7\n", &p, &err) < 0);
+    assert_non_null(strstr(err.text, "policy.yaml:1: unknown key rate_limits"));
+    assert_true(read_policy("a: 1\n", &p, &err) < 0);
+    assert_true(read_policy("name_distance: 3\n", &p, &err) < 0);
+    assert_non_null(strstr(err.text, "from 0 to 2"));
+    assert_true(read_policy("rate_limit: -1\n", &p, &err) < 0);
+    assert_true(read_policy("rate_limit: many\n", &p, &err) < 0);
+    assert_true(read_policy("- rate_limit\n", &p, &err) < 0);
+    assert_true(read_policy("rate_limit: 1\nrate_limit: 2\n", &p, &err) < 0);
+}
+
+/* ---- the jail ---- */
+
+/* A reader that dies must not look like one that found nothing. */
+static void silence_is_not_consent(void **state)
+{
+    scene *s = *state;
+
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", README);
+    clean(s);
+    close(s->package.image);
+    s->package.image = open("/dev/null", O_WRONLY | O_CLOEXEC); /* cannot be read */
+    gate(s);
+    found(s, UNREAD);
+    assert_true(s->findings->incomplete);
+}
+
+int main(int argc, char **argv)
+{
+#define SCENE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    static const aq_jail_job jobs[] = {{.name = "gate",
+                                        .run = aq_gate_job,
+                                        .memory = 256 << 20,
+                                        .seconds = 10,
+                                        .warm = aq_gate_warm},
+                                       {.name = NULL}};
+    const struct CMUnitTest tests[] = {
+        SCENE(whole_packages_are_clean),
+        SCENE(missing_attributes_are_told),
+        cmocka_unit_test(every_type_and_kind_has_its_row),
+        SCENE(empty_readmes_are_told),
+        SCENE(odd_readmes_are_told),
+        SCENE(declared_and_text_are_compared),
+        SCENE(names_in_themselves),
+        SCENE(lookalikes_are_told),
+        SCENE(taken_names_are_told),
+        SCENE(confirmed_names_are_left_alone),
+        SCENE(true_envelopes_pass),
+        SCENE(lying_envelopes_are_rejected),
+        SCENE(floods_are_stopped),
+        SCENE(policies_are_read),
+        SCENE(silence_is_not_consent),
+    };
+
+    if (aq_jail_is_child(argc, argv))
+        aq_jail_child(jobs, argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
