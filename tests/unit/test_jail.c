@@ -241,7 +241,8 @@ static int outcome(const char *job, aq_err *err)
     int r;
 
     aq_jail_limit(j, 100, 8 << 20);
-    aq_jail_wall(j, 3);
+    /* Short only where the wall clock is what ends the job: a busy machine is slow. */
+    aq_jail_wall(j, strcmp(job, "waits") == 0 || strcmp(job, "lingers") == 0 ? 3 : 120);
     while ((r = aq_jail_next(j, &type, &payload, &len, err)) == 1)
         ;
     assert_int_equal(aq_jail_next(j, &type, &payload, &len, err), r); /* an end stays one */
