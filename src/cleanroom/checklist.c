@@ -12,7 +12,7 @@
 
 enum {
     RESERVED_LOOKS = 3, /* lines that the survey keeps however many findings there are */
-    BEFORE_LOOKS = 5,   /* lines of findings before them: more would push them off the screen */
+    BEFORE_LOOKS = 4,   /* lines of findings before them: more would push them off the screen */
     TEXT = 300,         /* bytes of one line */
     FILE_NAME = 4100,
 };

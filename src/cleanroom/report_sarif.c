@@ -118,22 +118,20 @@ static json_t *region_json(const json_t *finding)
     return o;
 }
 
-static json_t *locations_json(const json_t *finding)
+/* Code hosts drop a result without a place: what concerns the whole package stands at its manifest,
+ * or at its root when it has none. */
+static json_t *locations_json(const json_t *finding, const char *manifest)
 {
     const char *file = aq_part_str(finding, "file", NULL);
-    json_t *physical, *list = json_array();
+    json_t *physical = json_object();
     aq_auto_buf uri = {0};
 
-    if (!file)
-        return list;
-    path_uri(&uri, file);
-    physical = json_object();
+    path_uri(&uri, file ? file : manifest);
     json_object_set_new(physical, "artifactLocation",
                         json_pack("{s:s, s:s}", "uri", aq_buf_str(&uri), "uriBaseId", "PACKAGE"));
-    if (aq_json_int(finding, "line", 0) > 0)
+    if (file && aq_json_int(finding, "line", 0) > 0)
         json_object_set_new(physical, "region", region_json(finding));
-    json_array_append_new(list, json_pack("{s:o}", "physicalLocation", physical));
-    return list;
+    return json_pack("[{s:o}]", "physicalLocation", physical);
 }
 
 /* Rule, file and message: the same for the same fact when lines above it come and go. `nth` tells
@@ -166,7 +164,7 @@ static bool same(const json_t *a, const json_t *b, const char *key)
     return strcmp(aq_part_str(a, key, ""), aq_part_str(b, key, "")) == 0;
 }
 
-static json_t *result_json(const json_t *finding, unsigned nth)
+static json_t *result_json(const json_t *finding, const char *manifest, unsigned nth)
 {
     const char *rule = aq_part_str(finding, "rule", "");
     json_t *o = json_object();
@@ -178,7 +176,7 @@ static json_t *result_json(const json_t *finding, unsigned nth)
     json_object_set_new(o, "level",
                         json_string(level_of(aq_part_str(finding, "severity", "review"))));
     json_object_set_new(o, "message", text_object(aq_part_str(finding, "message", "")));
-    json_object_set_new(o, "locations", locations_json(finding));
+    json_object_set_new(o, "locations", locations_json(finding, manifest));
     json_object_set_new(o, "partialFingerprints", fingerprints_json(finding, nth));
     if (json_is_true(json_object_get(finding, "incomplete")))
         json_object_set_new(o, "properties", json_pack("{s:b}", "incomplete", 1));
@@ -188,6 +186,7 @@ static json_t *result_json(const json_t *finding, unsigned nth)
 static json_t *results_json(const json_t *report)
 {
     const json_t *findings = json_object_get(report, "findings"), *row, *last = NULL;
+    const char *manifest = aq_part_at(report, "package", "manifest", ".");
     json_t *list = json_array();
     unsigned nth = 0;
     size_t i;
@@ -198,7 +197,7 @@ static json_t *results_json(const json_t *report)
         bool twin = last && same(last, row, "rule") && same(last, row, "file") &&
                     same(last, row, "message");
         nth = twin ? nth + 1 : 0;
-        json_array_append_new(list, result_json(row, nth));
+        json_array_append_new(list, result_json(row, manifest, nth));
         last = row;
     }
     return list;
