@@ -112,10 +112,12 @@ static void rejected(sample *s)
 }
 
 /* Hundreds of findings of many rules: the checklist must stay whole. */
-static void flood(sample *s)
+static void flood(sample *s, aq_severity worst)
 {
     for (size_t rule = 0; rule < AQ_RULE_COUNT; rule++)
-        for (int i = 0; i < AQ_FINDINGS_PER_RULE + 37; i++) {
+        for (int i = 0;
+             aq_rule_get((aq_rule_id)rule)->severity <= worst && i < AQ_FINDINGS_PER_RULE + 37;
+             i++) {
             char file[64];
             snprintf(file, sizeof file, "some/rather/deep/folder/of/files/number-%03d.py", i);
             aq_findings_add(s->findings, (aq_rule_id)rule, file, "finding number %d of its rule", i)
@@ -178,7 +180,7 @@ static void planted(aq_arena *a, sample *s)
     s->package.count = s->survey.files;
     s->package.bytes = s->survey.bytes;
     s->package.name = s->manifest.name = "many-modules";
-    flood(s);
+    flood(s, AQ_REVIEW);
 }
 
 json_t *sample_report(const char *name)
@@ -192,7 +194,7 @@ json_t *sample_report(const char *name)
     else if (strcmp(name, "reject") == 0)
         rejected(&s);
     else if (strcmp(name, "flood") == 0)
-        flood(&s);
+        flood(&s, AQ_REJECT);
     else if (strcmp(name, "hostile") == 0)
         hostile(a, &s);
     else if (strcmp(name, "planted") == 0)
