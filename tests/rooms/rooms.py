@@ -201,6 +201,13 @@ def check_pages(root):
     for _, name, _ in rows(model / "event_kinds.def", "AQ_EVENT_KIND"):
         if f"`{name}`" not in event:
             wrong.append(f"docs/formats/event.md: kind `{name}` is not described")
+    for table, macro, column, page in (("trust/keys.def", "AQ_KEY", 2, "keys.md"),
+                                       ("base/budgets.def", "AQ_BUDGET", 1, "budgets.md")):  # fmt: skip
+        if (root / "src" / table).exists():
+            text = (docs / "formats" / page).read_text()
+            wrong += [f"docs/formats/{page}: `{row[column]}` is not described"
+                      for row in rows(root / "src" / table, macro)
+                      if f"`{row[column]}`" not in text]  # fmt: skip
     commands = root / "src/cli/commands.def"
     if commands.exists():
         pages = (docs / "meson.build").read_text()
