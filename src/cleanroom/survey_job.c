@@ -12,8 +12,6 @@
 #include "cleanroom/survey_core.h"
 #include "model/package.h"
 
-enum { MEMORY_MB = 3072, SECONDS = 300 };
-
 typedef struct list {
     aq_arena *arena;
     aq_file *items;
@@ -80,12 +78,12 @@ static void survey_all(const list *l, const unsigned char *image, aq_survey *ret
 }
 
 /* The JSON library opens /dev/urandom for the seed of its hash tables, once: before the lock. */
-static void warm(void)
+void aq_survey_job_warm(void)
 {
     json_object_seed(0);
 }
 
-static int run(aq_jail_io *io, aq_err *err)
+int aq_survey_job_run(aq_jail_io *io, aq_err *err)
 {
     aq_auto_arena arena = aq_arena_new();
     aq_auto_json json_t *answer = NULL;
@@ -116,8 +114,8 @@ static int run(aq_jail_io *io, aq_err *err)
 
 const aq_jail_job aq_survey_job = {
     .name = "survey",
-    .run = run,
-    .memory = (uint64_t)MEMORY_MB << 20,
-    .seconds = SECONDS,
-    .warm = warm,
+    .run = aq_survey_job_run,
+    .memory = (uint64_t)AQ_SURVEY_MEMORY_MB << 20,
+    .seconds = AQ_SURVEY_SECONDS,
+    .warm = aq_survey_job_warm,
 };

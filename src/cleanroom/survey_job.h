@@ -18,3 +18,7 @@ typedef struct aq_survey_record {
 
 /* Descriptor 0 is the image. */
 extern const aq_jail_job aq_survey_job;
+/* Its parts, for the table of all jobs. */
+enum { AQ_SURVEY_MEMORY_MB = 3072, AQ_SURVEY_SECONDS = 300 };
+int aq_survey_job_run(aq_jail_io *io, aq_err *err);
+void aq_survey_job_warm(void);

@@ -35,8 +35,9 @@ typedef struct aq_nested {
 } aq_nested;
 
 typedef struct aq_package {
-    const char *form;      /* "folder", "tar", "tar.gz", "tar.zst", "zip", "wasm" */
-    const char *name;      /* what the user called it, quoted: for messages only */
+    const char *form;    /* "folder", "tar", "tar.gz", "tar.zst", "zip", "wasm", "unknown" */
+    const char *wrapper; /* quoted: the folder around everything, left out of the paths, or NULL */
+    const char *name;    /* what the user called it, quoted: for messages only */
     uint64_t packed_bytes; /* size of the artifact; 0 for a folder */
     aq_digest packed;      /* SHA-256 of the artifact's bytes; zero for a folder */
     int image;             /* read-only descriptor, owned */

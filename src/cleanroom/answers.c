@@ -1,0 +1,139 @@
+/* What intake's jobs share in talking to the front; see answers.h. */
+#include "cleanroom/answers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+
+static int tell_jail(void *arg, uint16_t type, const void *payload, size_t len, aq_err *err)
+{
+    return aq_jail_send(arg, type, payload, len, err);
+}
+
+aq_teller aq_teller_jail(aq_jail_io *io)
+{
+    return (aq_teller){tell_jail, io};
+}
+
+int aq_tell(const aq_teller *t, uint16_t type, const void *payload, size_t len, aq_err *err)
+{
+    return t->tell(t->arg, type, payload, len, err);
+}
+
+int aq_answers_limits(aq_jail_io *io, aq_budget *budget, aq_buf *name, aq_err *err)
+{
+    int fds[AQ_JAIL_FRAME_FDS];
+    const void *payload;
+    aq_limits limits;
+    size_t len, fd_count;
+    uint16_t type;
+    int r = aq_jail_recv(io, &type, &payload, &len, fds, &fd_count, err);
+
+    if (r < 0)
+        return r;
+    if (type != AQ_ASK_LIMITS || len < sizeof limits)
+        return aq_fail(err, -EPROTO, "expected the limits");
+    memcpy(&limits, payload, sizeof limits);
+    aq_budget_init(budget);
+    memcpy(budget->limit, limits.limit, sizeof budget->limit);
+    if (name)
+        aq_buf_add(name, (const char *)payload + sizeof limits, len - sizeof limits);
+    return 0;
+}
+
+int aq_ask_limits(aq_jail *j, const aq_budget *budget, const char *name, aq_err *err)
+{
+    aq_auto_buf b = {0};
+    aq_limits limits;
+
+    memcpy(limits.limit, budget->limit, sizeof limits.limit);
+    aq_buf_add(&b, &limits, sizeof limits);
+    aq_buf_adds(&b, name);
+    return aq_jail_request(j, AQ_ASK_LIMITS, b.data, b.len, NULL, 0, err);
+}
+
+static int send_finding(const aq_teller *t, const aq_finding *f, aq_err *err)
+{
+    aq_auto_json json_t *o = aq_finding_canonical(f);
+    aq_auto_buf b = {0};
+
+    if (!o || aq_json_canonical(o, &b) < 0)
+        return aq_fail(err, -EINVAL, "a finding cannot be written as JSON");
+    return aq_tell(t, AQ_TELL_FINDING, b.data, b.len, err);
+}
+
+int aq_tell_findings(const aq_teller *t, const aq_findings *f, aq_err *err)
+{
+    int r;
+
+    for (size_t i = 0; i < f->count; i++)
+        if ((r = send_finding(t, &f->items[i], err)) < 0)
+            return r;
+    for (size_t i = 0; i < AQ_RULE_COUNT; i++) {
+        uint32_t extra = aq_findings_extra(f, (aq_rule_id)i);
+        aq_auto_buf b = {0};
+        if (extra == 0)
+            continue;
+        aq_buf_add(&b, &extra, sizeof extra);
+        aq_buf_adds(&b, aq_rule_get((aq_rule_id)i)->name);
+        if ((r = aq_tell(t, AQ_TELL_COUNT, b.data, b.len, err)) < 0)
+            return r;
+    }
+    return 0;
+}
+
+int aq_tell_unread(const aq_teller *t, const char *place, size_t place_len, const char *reason,
+                   uint64_t bytes, aq_err *err)
+{
+    aq_auto_buf b = {0};
+    uint16_t len;
+    size_t start;
+
+    aq_buf_add(&b, &bytes, sizeof bytes);
+    start = b.len;
+    aq_buf_add(&b, "\0\0", 2);
+    if (place_len > 4096)
+        place_len = 4096;
+    aq_text_quote(&b, place, place_len);
+    len = (uint16_t)(b.len - start - 2);
+    memcpy(b.data + start, &len, sizeof len);
+    aq_buf_adds(&b, reason);
+    return aq_tell(t, AQ_TELL_UNREAD, b.data, b.len, err);
+}
+
+static int take_count(aq_findings *to, const char *p, size_t len, aq_err *err)
+{
+    aq_auto_buf name = {0};
+    uint32_t extra;
+    aq_rule_id rule;
+
+    if (len <= sizeof extra)
+        return aq_fail(err, -EBADMSG, "malformed count of findings");
+    memcpy(&extra, p, sizeof extra);
+    aq_buf_add(&name, p + sizeof extra, len - sizeof extra);
+    if (aq_rule_find(aq_buf_str(&name), &rule) < 0 || aq_rule_get(rule)->layer != AQ_LAYER_INTAKE)
+        return aq_fail(err, -EBADMSG, "count of findings for no rule of intake");
+    if (__builtin_add_overflow(to->per_rule[rule], extra, &to->per_rule[rule]))
+        to->per_rule[rule] = UINT32_MAX;
+    return 0;
+}
+
+int aq_answers_take(aq_findings *to, uint16_t type, const void *payload, size_t len, aq_err *err)
+{
+    aq_auto_json json_t *o = NULL;
+    int r;
+
+    if (type == AQ_TELL_COUNT)
+        return take_count(to, payload, len, err);
+    if (type != AQ_TELL_FINDING)
+        return aq_fail(err, -EBADMSG, "unexpected answer of type %u", type);
+    if (to->count >= AQ_RULE_COUNT * AQ_FINDINGS_PER_RULE)
+        return aq_fail(err, -EBADMSG, "more findings than there can be");
+    r = aq_json_parse(payload, len, "jail answer", &o, err);
+    if (r < 0)
+        return -EBADMSG;
+    return aq_finding_read(to, AQ_LAYER_INTAKE, o, err);
+}

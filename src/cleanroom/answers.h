@@ -1,0 +1,70 @@
+/* The frames that intake's jobs and the front exchange; docs/formats/jail.md lists them. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/budget.h"
+#include "jail/jail.h"
+#include "model/finding.h"
+
+/* Front to child. */
+enum {
+    AQ_ASK_LIMITS = 1, /* aq_limits, then the input's name */
+    AQ_ASK_FILES = 2,  /* records: aq_file_record and the path, one after the other */
+};
+
+/* Child to front. */
+enum {
+    AQ_TELL_FORM = 1, /* text: "tar.gz" */
+    AQ_TELL_FILE,     /* u8 executable, then the path; opens a file */
+    AQ_TELL_DATA,     /* bytes of the open file */
+    AQ_TELL_DONE,     /* u64 size; closes it */
+    AQ_TELL_DROP,     /* closes it, and its bytes are no part of the package */
+    AQ_TELL_FINDING,  /* JSON, as aq_finding_canonical makes it */
+    AQ_TELL_COUNT,    /* u32 findings beyond those sent, then the rule's name */
+    AQ_TELL_UNREAD,   /* u64 bytes, u16 length of place, place, reason; text, quoted */
+    AQ_TELL_WRAPPER,  /* text: the folder around everything */
+    AQ_TELL_ACCOUNT,  /* aq_account */
+    AQ_TELL_NESTED,   /* aq_nested_record, then format, then the path (raw) */
+    AQ_TELL_MODEL,    /* JSON: the manifest */
+};
+
+typedef struct aq_limits {
+    uint64_t limit[AQ_BUDGET_COUNT];
+} aq_limits;
+
+typedef struct aq_account {
+    uint64_t read, unread; /* packed bytes */
+} aq_account;
+
+typedef struct aq_file_record {
+    uint64_t offset, size;
+    uint32_t path_len;
+    uint32_t zero;
+} aq_file_record;
+
+typedef struct aq_nested_record {
+    uint64_t entries, bytes;
+    uint32_t format_len;
+    uint32_t zero;
+} aq_nested_record;
+
+/* Where a job's answers go: to the jail's socket, or to a test that checks them. */
+typedef struct aq_teller {
+    int (*tell)(void *arg, uint16_t type, const void *payload, size_t len, aq_err *err);
+    void *arg;
+} aq_teller;
+
+aq_teller aq_teller_jail(aq_jail_io *io);
+int aq_tell(const aq_teller *t, uint16_t type, const void *payload, size_t len, aq_err *err);
+/* Child: sends all findings that were kept, and how many more there were of each rule. */
+int aq_tell_findings(const aq_teller *t, const aq_findings *f, aq_err *err);
+int aq_tell_unread(const aq_teller *t, const char *place, size_t place_len, const char *reason,
+                   uint64_t bytes, aq_err *err);
+/* Child: waits for AQ_ASK_LIMITS. */
+int aq_answers_limits(aq_jail_io *io, aq_budget *budget, aq_buf *name, aq_err *err);
+/* Front: sends AQ_ASK_LIMITS. */
+int aq_ask_limits(aq_jail *j, const aq_budget *budget, const char *name, aq_err *err);
+/* Front: takes AQ_TELL_FINDING and AQ_TELL_COUNT; -EBADMSG for anything malformed. */
+int aq_answers_take(aq_findings *to, uint16_t type, const void *payload, size_t len, aq_err *err);

@@ -1,0 +1,138 @@
+/* What tar and zip share, and telling formats apart by content; see archive.h. */
+#include "cleanroom/archive.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+void aq_archive_finding(aq_archive *a, aq_rule_id rule, bool incomplete, const char *name,
+                        size_t name_len, const char *fmt, ...)
+{
+    aq_auto_buf file = {0}, message = {0};
+    aq_findings *f = a->findings;
+    va_list ap;
+
+    if (f->per_rule[rule] >= AQ_FINDINGS_PER_RULE) {
+        if (f->per_rule[rule] < UINT32_MAX)
+            f->per_rule[rule]++;
+        f->incomplete = f->incomplete || incomplete;
+        return;
+    }
+    for (size_t i = 0; i < name_len; i++) /* a NUL would end the text unseen */
+        aq_buf_add(&file, name[i] ? name + i : "\xe2\x90\x80", name[i] ? 1 : 3);
+    va_start(ap, fmt);
+    aq_buf_addv(&message, fmt, ap);
+    va_end(ap);
+    if (incomplete)
+        aq_findings_add_incomplete(f, rule, name ? aq_buf_str(&file) : NULL, "%s",
+                                   aq_buf_str(&message));
+    else
+        aq_findings_add(f, rule, name ? aq_buf_str(&file) : NULL, "%s", aq_buf_str(&message));
+}
+
+int aq_archive_unread(aq_archive *a, const char *place, const char *reason, uint64_t packed,
+                      aq_err *err)
+{
+    a->unread += packed;
+    return a->sink->unread(a->sink->arg, place, reason, packed, err);
+}
+
+static const struct {
+    const char *name;
+    const char *magic;
+    uint8_t len;
+} others[] = {
+    {"bzip2", "BZh", 3},
+    {"xz",
+     "\xfd"
+     "7zXZ",
+     5},
+    {"7z", "7z\xbc\xaf", 4},
+    {"rar", "Rar!\x1a\x07", 6},
+    {"lz4", "\x04\x22\x4d\x18", 4},
+    {"lzip", "LZIP", 4},
+    {"cab", "MSCF", 4},
+    {"cpio", "070701", 6},
+    {"ar", "!<arch>\n", 8},
+};
+
+static bool starts(const uint8_t *head, size_t len, const char *magic, size_t n)
+{
+    return len >= n && memcmp(head, magic, n) == 0;
+}
+
+static bool zip_head(const uint8_t *head, size_t len)
+{
+    return starts(head, len, "PK\3\4", 4) || starts(head, len, "PK\5\6", 4);
+}
+
+static bool tail_is_zip(const uint8_t *tail, size_t len)
+{
+    /* An end record without comment, the usual one of an archive that hides behind other data. */
+    return len >= 22 && memcmp(tail + len - 22, "PK\5\6", 4) == 0 && tail[len - 1] == 0 &&
+           tail[len - 2] == 0;
+}
+
+bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len)
+{
+    if (zip_head(head, head_len) || starts(head, head_len, "\x1f\x8b\x08", 3) ||
+        starts(head, head_len, "\x28\xb5\x2f\xfd", 4) || tail_is_zip(tail, tail_len))
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (starts(head, head_len, others[i].magic, others[i].len))
+            return true;
+    return head_len >= 263 && memcmp(head + 257, "ustar", 5) == 0;
+}
+
+static int compressed(const aq_source *source, aq_filter filter, aq_format *ret, aq_err *err)
+{
+    aq_stream *s = aq_stream_new(source, filter);
+    uint8_t block[512];
+    ssize_t n = aq_stream_read(s, block, sizeof block, err);
+    aq_stream_state state = aq_stream_state_of(s);
+
+    aq_stream_free(s);
+    if (n < 0)
+        return (int)n;
+    ret->filter = filter;
+    /* Cut off or damaged in its first block: the tar reader will say so and where. */
+    if (n < (ssize_t)sizeof block)
+        ret->tar = state == AQ_STREAM_TRUNCATED || state == AQ_STREAM_DAMAGED;
+    else
+        ret->tar = aq_tar_header(block);
+    ret->accepted = ret->tar;
+    if (filter == AQ_FILTER_GZIP)
+        ret->name = ret->tar ? "tar.gz" : "gz";
+    else
+        ret->name = ret->tar ? "tar.zst" : "zst";
+    return 0;
+}
+
+int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err)
+{
+    uint8_t head[512], tail[22];
+    ssize_t n = aq_source_read(source, 0, head, sizeof head);
+    ssize_t m = source->size < 22 ? 0 : aq_source_read(source, source->size - 22, tail, 22);
+
+    *ret = (aq_format){0};
+    if (n < 0 || m < 0)
+        return aq_fail(err, n < 0 ? (int)n : (int)m, "cannot read the input");
+    if (starts(head, (size_t)n, "\x1f\x8b", 2))
+        return compressed(source, AQ_FILTER_GZIP, ret, err);
+    if (starts(head, (size_t)n, "\x28\xb5\x2f\xfd", 4) ||
+        (n >= 4 && (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0))
+        return compressed(source, AQ_FILTER_ZSTD, ret, err);
+    if (starts(head, (size_t)n, "\0asm", 4))
+        *ret = (aq_format){.name = "wasm", .accepted = true, .wasm = true};
+    else if (n == sizeof head && aq_tar_header(head))
+        *ret = (aq_format){.name = "tar", .accepted = true, .tar = true};
+    else if (zip_head(head, (size_t)n) || tail_is_zip(tail, (size_t)m))
+        *ret = (aq_format){.name = "zip", .accepted = true, .zip = true};
+    else
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            if (starts(head, (size_t)n, others[i].magic, others[i].len))
+                ret->name = others[i].name;
+    return 0;
+}

@@ -1,0 +1,184 @@
+/* Names of entries; see paths.h. */
+#include "cleanroom/paths.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *rule)
+{
+    size_t start = out->len, at = 0;
+    bool untidy = false;
+
+    if (len > 0 && raw[0] == '/') {
+        *rule = AQ_RULE_INTAKE_PATH_ABSOLUTE;
+        return AQ_NAME_BAD;
+    }
+    if (memchr(raw, '\0', len)) {
+        *rule = AQ_RULE_INTAKE_PATH_INVALID;
+        return AQ_NAME_BAD;
+    }
+    while (at < len) {
+        const char *slash = memchr(raw + at, '/', len - at);
+        size_t n = slash ? (size_t)(slash - raw) - at : len - at;
+        if (n == 2 && raw[at] == '.' && raw[at + 1] == '.') {
+            *rule = AQ_RULE_INTAKE_PATH_PARENT;
+            return AQ_NAME_BAD;
+        }
+        if (n == 0 || (n == 1 && raw[at] == '.')) {
+            untidy = untidy || at > 0;
+        } else {
+            if (out->len > start)
+                aq_buf_addc(out, '/');
+            aq_buf_add(out, raw + at, n);
+        }
+        at += n + 1;
+    }
+    if (out->len == start)
+        return AQ_NAME_ROOT;
+    return untidy ? AQ_NAME_UNTIDY : AQ_NAME_GOOD;
+}
+
+bool aq_link_stays(const char *path, const char *target, size_t target_len)
+{
+    long depth = 0;
+
+    if (target_len == 0 || target[0] == '/' || memchr(target, '\0', target_len) ||
+        memchr(target, '\\', target_len))
+        return false;
+    for (; *path; path++)
+        depth += *path == '/';
+    for (size_t at = 0; at < target_len;) {
+        const char *slash = memchr(target + at, '/', target_len - at);
+        size_t n = slash ? (size_t)(slash - target) - at : target_len - at;
+        if (n == 2 && target[at] == '.' && target[at + 1] == '.')
+            depth--;
+        else if (n > 0 && !(n == 1 && target[at] == '.'))
+            depth++;
+        if (depth < 0)
+            return false;
+        at += n + 1;
+    }
+    return true;
+}
+
+/* ---- the set ---- */
+
+typedef struct slot {
+    const char *path;
+    uint32_t len;
+    bool folder;
+} slot;
+
+struct aq_path_set {
+    aq_arena *arena;
+    slot *slots;
+    size_t count, cap, folders;
+    uint64_t seed; /* names are chosen by strangers: collisions must not be */
+};
+
+aq_path_set *aq_path_set_new(aq_arena *a)
+{
+    aq_path_set *s = aq_alloc(sizeof *s);
+
+    s->arena = a;
+    s->cap = 1024;
+    s->slots = aq_alloc(s->cap * sizeof *s->slots);
+    if (getrandom(&s->seed, sizeof s->seed, 0) != sizeof s->seed)
+        aq_panic("no random numbers");
+    return s;
+}
+
+void aq_path_set_free(aq_path_set *s)
+{
+    if (!s)
+        return;
+    free(s->slots);
+    free(s);
+}
+
+size_t aq_path_set_folders(const aq_path_set *s)
+{
+    return s->folders;
+}
+
+static uint64_t hash(const aq_path_set *s, const char *path, size_t len)
+{
+    uint64_t h = s->seed ^ len;
+
+    for (; len >= 8; path += 8, len -= 8) {
+        uint64_t v;
+        memcpy(&v, path, 8);
+        h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    for (; len > 0; path++, len--)
+        h = (h ^ (uint8_t)*path) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static slot *find(const aq_path_set *s, const char *path, size_t len)
+{
+    size_t i = hash(s, path, len) & (s->cap - 1);
+
+    while (s->slots[i].path && (s->slots[i].len != len || memcmp(s->slots[i].path, path, len) != 0))
+        i = (i + 1) & (s->cap - 1);
+    return &s->slots[i];
+}
+
+static void grow(aq_path_set *s)
+{
+    slot *old = s->slots;
+    size_t cap = s->cap;
+
+    s->cap *= 2;
+    s->slots = aq_alloc(s->cap * sizeof *s->slots);
+    for (size_t i = 0; i < cap; i++)
+        if (old[i].path)
+            *find(s, old[i].path, old[i].len) = old[i];
+    free(old);
+}
+
+static void put(aq_path_set *s, const char *path, size_t len, bool folder)
+{
+    if (4 * (s->count + 1) > 3 * s->cap)
+        grow(s);
+    *find(s, path, len) = (slot){path, (uint32_t)len, folder};
+    s->count++;
+    s->folders += folder;
+}
+
+/* All folders above `path` that are not known yet; the known ones have theirs known as well. */
+static bool put_parents(aq_path_set *s, const char *path, size_t len)
+{
+    while (len > 0) {
+        const slot *known;
+        while (len > 0 && path[len - 1] != '/')
+            len--;
+        if (len == 0)
+            return true;
+        len--; /* the slash */
+        known = find(s, path, len);
+        if (known->path)
+            return known->folder;
+        put(s, path, len, true);
+    }
+    return true;
+}
+
+aq_seen aq_path_set_add(aq_path_set *s, const char *path, size_t len, bool folder)
+{
+    const slot *known = find(s, path, len);
+    const char *kept;
+
+    if (known->path && folder && known->folder)
+        return AQ_SEEN_FOLDER;
+    if (known->path)
+        return known->folder || folder ? AQ_SEEN_CONFLICT : AQ_SEEN_FILE;
+    kept = aq_arena_strndup(s->arena, path, len);
+    if (!put_parents(s, kept, len))
+        return AQ_SEEN_CONFLICT;
+    put(s, kept, len, folder);
+    return AQ_SEEN_NEW;
+}

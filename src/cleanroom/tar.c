@@ -1,0 +1,456 @@
+/* Tar, strictly: ustar, pax and GNU long names; see archive.h.
+ *
+ * Installers differ in how they read unusual headers, and an attacker shows each of them another
+ * tree. So a header must have its checksum, an extended name or size must not contradict another
+ * one, and reading ends at the first thing that makes no sense; the rest is named as unread. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cleanroom/archive.h"
+
+enum {
+    BLOCK = 512,
+    EXTENDED_MAX = 1 << 20, /* bytes of one pax header or long name */
+};
+
+typedef struct header {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8];
+    char type;
+    char link[100], magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155];
+    char pad[12];
+} header;
+_Static_assert(sizeof(header) == BLOCK, "a tar header is one block");
+
+/* What extension headers said about the next entry. */
+typedef struct extended {
+    aq_buf name, link;
+    bool has_name, has_link, has_size, sparse;
+    uint64_t size;
+} extended;
+
+typedef struct tar {
+    aq_archive *a;
+    aq_stream *s;
+    extended next;
+    uint64_t entries;
+    bool broken; /* said already why reading cannot go on */
+} tar;
+
+static uint64_t padding(uint64_t size)
+{
+    return (BLOCK - size % BLOCK) % BLOCK;
+}
+
+/* Octal with optional blanks around it, or GNU's base 256. */
+static bool number(const char *field, size_t len, uint64_t *ret)
+{
+    const uint8_t *p = (const uint8_t *)field;
+    uint64_t v = 0;
+    size_t i = 0;
+
+    if (p[0] & 0x80) {
+        if (p[0] != 0x80) /* negative, or more than 64 bits */
+            return false;
+        for (i = 1; i < len; i++) {
+            if (v >> 55)
+                return false;
+            v = v << 8 | p[i];
+        }
+        *ret = v;
+        return true;
+    }
+    while (i < len && p[i] == ' ')
+        i++;
+    for (; i < len && p[i] >= '0' && p[i] <= '7'; i++)
+        v = v << 3 | (uint64_t)(p[i] - '0');
+    for (; i < len; i++)
+        if (p[i] != ' ' && p[i] != '\0')
+            return false;
+    *ret = v;
+    return true;
+}
+
+static bool checksum_good(const uint8_t *block)
+{
+    uint64_t want, sum = 0;
+
+    for (size_t i = 0; i < BLOCK; i++)
+        sum += i >= 148 && i < 156 ? ' ' : block[i];
+    return number((const char *)block + 148, 8, &want) && want == sum;
+}
+
+bool aq_tar_header(const uint8_t block[static 512])
+{
+    return block[0] != '\0' && checksum_good(block);
+}
+
+static bool zero_block(const uint8_t *b, size_t len)
+{
+    return len == 0 || (b[0] == 0 && memcmp(b, b + 1, len - 1) == 0);
+}
+
+/* ---- extension headers ---- */
+
+static bool set_size(extended *x, const char *value, size_t len)
+{
+    uint64_t v = 0;
+
+    if (len == 0 || len > 19)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (value[i] < '0' || value[i] > '9')
+            return false;
+        v = v * 10 + (uint64_t)(value[i] - '0');
+    }
+    if (x->has_size && x->size != v)
+        return false;
+    x->has_size = true;
+    x->size = v;
+    return true;
+}
+
+/* A second, different value for the same thing is what attacks are made of. */
+static bool set_text(aq_buf *b, bool *has, const char *value, size_t len)
+{
+    if (*has)
+        return b->len == len && (len == 0 || memcmp(b->data, value, len) == 0);
+    *has = true;
+    aq_buf_clear(b);
+    aq_buf_add(b, value, len);
+    return true;
+}
+
+static bool set_record(extended *x, const char *key, size_t key_len, const char *value, size_t len)
+{
+    if (key_len == 4 && memcmp(key, "path", 4) == 0)
+        return set_text(&x->name, &x->has_name, value, len);
+    if (key_len == 8 && memcmp(key, "linkpath", 8) == 0)
+        return set_text(&x->link, &x->has_link, value, len);
+    if (key_len == 4 && memcmp(key, "size", 4) == 0)
+        return set_size(x, value, len);
+    if (key_len >= 11 && memcmp(key, "GNU.sparse.", 11) == 0)
+        x->sparse = true;
+    return true;
+}
+
+/* Records "LEN KEY=VALUE\n"; LEN counts the whole record. False when malformed. */
+static bool pax_records(extended *x, const char *p, size_t len)
+{
+    while (len > 0) {
+        size_t record = 0, i = 0;
+        const char *equal;
+        for (; i < len && i < 8 && p[i] >= '0' && p[i] <= '9'; i++)
+            record = record * 10 + (size_t)(p[i] - '0');
+        if (i == 0 || i >= len || p[i] != ' ' || record > len || record < i + 4 ||
+            p[record - 1] != '\n')
+            return false;
+        i++;
+        equal = memchr(p + i, '=', record - 1 - i);
+        if (!equal || equal == p + i ||
+            !set_record(x, p + i, (size_t)(equal - p) - i, equal + 1,
+                        (size_t)(p + record - 1 - (equal + 1))))
+            return false;
+        p += record;
+        len -= record;
+    }
+    return true;
+}
+
+/* Some writers pad the last record with NULs up to the block. */
+static size_t without_nuls(const char *p, size_t len)
+{
+    while (len > 0 && p[len - 1] == '\0')
+        len--;
+    return len;
+}
+
+static void broken(tar *t, aq_rule_id rule, const char *what)
+{
+    t->broken = true;
+    aq_archive_finding(t->a, rule, true, NULL, 0, "The tar archive %s at byte %llu, after %llu %s.",
+                       what, (unsigned long long)aq_stream_given(t->s),
+                       (unsigned long long)t->entries, t->entries == 1 ? "entry" : "entries");
+}
+
+static void cut(tar *t)
+{
+    if (t->broken)
+        return;
+    if (aq_stream_state_of(t->s) == AQ_STREAM_DAMAGED)
+        broken(t, AQ_RULE_INTAKE_DAMAGED, "has damaged compressed data");
+    else
+        broken(t, AQ_RULE_INTAKE_TRUNCATED, "ends too early");
+}
+
+static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
+{
+    aq_auto_buf body = {0};
+    extended *x = &t->next, scratch = {0};
+    bool good = true;
+    ssize_t n;
+
+    if (size > EXTENDED_MAX) {
+        broken(t, AQ_RULE_INTAKE_DAMAGED, "has an oversized extended header");
+        return 0;
+    }
+    aq_buf_reserve(&body, size + padding(size));
+    n = aq_stream_read(t->s, body.data, size + padding(size), err);
+    if (n < 0)
+        return (int)n;
+    if ((uint64_t)n < size + padding(size)) {
+        cut(t);
+        return 0;
+    }
+    if (h->type == 'x') {
+        good = pax_records(x, body.data, without_nuls(body.data, size));
+    } else if (h->type == 'g') {
+        /* Global values: times and comments are usual, a name or size for all entries is not. */
+        good = pax_records(&scratch, body.data, without_nuls(body.data, size)) &&
+               !scratch.has_name && !scratch.has_link && !scratch.has_size && !scratch.sparse;
+        aq_buf_free(&scratch.name);
+        aq_buf_free(&scratch.link);
+    } else {
+        size_t len = without_nuls(body.data, size);
+        good = h->type == 'L' ? set_text(&x->name, &x->has_name, body.data, len)
+                              : set_text(&x->link, &x->has_link, body.data, len);
+    }
+    if (!good)
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has extended headers that contradict each other");
+    return 0;
+}
+
+/* ---- entries ---- */
+
+static void plain_name(const header *h, aq_buf *out)
+{
+    bool ustar = memcmp(h->magic, "ustar", 6) == 0;
+
+    if (ustar && h->prefix[0]) {
+        aq_buf_add(out, h->prefix, strnlen(h->prefix, sizeof h->prefix));
+        aq_buf_addc(out, '/');
+    }
+    aq_buf_add(out, h->name, strnlen(h->name, sizeof h->name));
+    aq_buf_str(out);
+}
+
+static void classify(const header *h, const extended *x, aq_entry *e)
+{
+    switch (h->type) {
+    case '0':
+    case '\0':
+    case '7':
+        e->kind = e->name_len > 0 && e->name[e->name_len - 1] == '/' && h->type == '\0'
+                      ? AQ_ENTRY_FOLDER
+                      : AQ_ENTRY_FILE;
+        break;
+    case '1':
+        e->kind = AQ_ENTRY_HARD_LINK;
+        break;
+    case '2':
+        e->kind = AQ_ENTRY_SYMLINK;
+        break;
+    case '5':
+        e->kind = AQ_ENTRY_FOLDER;
+        break;
+    case '3':
+    case '4':
+    case '6':
+        e->kind = AQ_ENTRY_SPECIAL;
+        e->reason = h->type == '6'   ? "a FIFO"
+                    : h->type == '3' ? "a character device"
+                                     : "a block device";
+        break;
+    default:
+        e->kind = AQ_ENTRY_UNREAD;
+        e->rule = AQ_RULE_INTAKE_UNSUPPORTED;
+        e->reason = h->type == 'S' ? "sparse file" : "unknown type of tar entry";
+        break;
+    }
+    if (x->sparse) {
+        e->kind = AQ_ENTRY_UNREAD;
+        e->rule = AQ_RULE_INTAKE_UNSUPPORTED;
+        e->reason = "sparse file";
+    }
+}
+
+/* Hands `size` bytes on (or drops them) and skips the padding. False: the archive ended. */
+static int contents(tar *t, uint64_t size, bool take, bool *whole, aq_err *err)
+{
+    uint64_t left = size, pad = padding(size);
+
+    while (left + pad > 0) {
+        const uint8_t *p;
+        size_t n;
+        uint64_t want = left ? left : pad;
+        int r = aq_stream_next(t->s, want > SIZE_MAX ? SIZE_MAX : (size_t)want, &p, &n, err);
+        if (r < 0)
+            return r;
+        if (n == 0)
+            break;
+        if (left && take && (r = t->a->sink->data(t->a->sink->arg, p, n, err)) < 0)
+            return r;
+        *(left ? &left : &pad) -= n;
+    }
+    *whole = left == 0;
+    if (left + pad > 0)
+        cut(t);
+    return 0;
+}
+
+static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
+{
+    aq_auto_buf name = {0};
+    extended *x = &t->next;
+    aq_entry e = {.name = name.data, .size = size};
+    bool whole = false;
+    uint64_t mode = 0;
+    int r, verdict;
+
+    plain_name(h, &name);
+    e.name = x->has_name ? aq_buf_str(&x->name) : name.data;
+    e.name_len = x->has_name ? x->name.len : name.len;
+    e.link = x->has_link ? aq_buf_str(&x->link) : h->link;
+    e.link_len = x->has_link ? x->link.len : strnlen(h->link, sizeof h->link);
+    number(h->mode, sizeof h->mode, &mode);
+    e.mode = (uint32_t)mode & 07777;
+    classify(h, x, &e);
+    /* Links and folders have no data, whatever the field says; a reader that skips data there and
+     * one that does not would see two archives. */
+    if (size > 0 && e.kind != AQ_ENTRY_FILE && e.kind != AQ_ENTRY_UNREAD) {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a link, folder or device with contents");
+        return 0;
+    }
+    t->entries++;
+    verdict = t->a->sink->entry(t->a->sink->arg, &e, err);
+    if (verdict < 0)
+        return verdict;
+    if (verdict == AQ_SINK_STOP) {
+        t->a->stopped = true;
+        return 0;
+    }
+    r = contents(t, size, verdict == AQ_SINK_TAKE, &whole, err);
+    if (r == 0 && verdict == AQ_SINK_TAKE)
+        r = t->a->sink->end(t->a->sink->arg, whole, err);
+    return r;
+}
+
+static void forget_extended(extended *x)
+{
+    aq_buf_free(&x->name);
+    aq_buf_free(&x->link);
+    *x = (extended){0};
+}
+
+static int one_block(tar *t, const uint8_t *block, aq_err *err)
+{
+    header h;
+    uint64_t size;
+    int r;
+
+    memcpy(&h, block, sizeof h);
+    if (!checksum_good(block)) {
+        broken(t, AQ_RULE_INTAKE_DAMAGED, "has no valid header");
+        return 0;
+    }
+    if (!number(h.size, sizeof h.size, &size) || size > INT64_MAX) {
+        broken(t, AQ_RULE_INTAKE_DAMAGED, "has a size that is no number");
+        return 0;
+    }
+    if (h.type == 'x' || h.type == 'g' || h.type == 'L' || h.type == 'K')
+        return read_extended(t, &h, size, err);
+    if (t->next.has_size && t->next.size != size) {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "gives two sizes for one entry");
+        return 0;
+    }
+    r = entry(t, &h, size, err);
+    forget_extended(&t->next);
+    return r;
+}
+
+/* After the end marker only zeros may follow. */
+static int after_end(tar *t, aq_err *err)
+{
+    uint64_t start = aq_stream_given(t->s), extra = 0;
+
+    for (;;) {
+        const uint8_t *p;
+        size_t n;
+        int r = aq_stream_next(t->s, SIZE_MAX, &p, &n, err);
+        if (r < 0)
+            return r;
+        if (n == 0 || aq_stream_given(t->s) - start > t->a->decode_max)
+            break;
+        if (extra > 0 || !zero_block(p, n))
+            extra += n;
+    }
+    if (aq_stream_state_of(t->s) == AQ_STREAM_TRUNCATED ||
+        aq_stream_state_of(t->s) == AQ_STREAM_DAMAGED)
+        cut(t);
+    if (extra == 0)
+        return 0;
+    aq_archive_finding(t->a, AQ_RULE_INTAKE_HIDDEN_BYTES, true, NULL, 0,
+                       "%llu bytes follow the end of the tar archive.", (unsigned long long)extra);
+    return t->a->sink->unread(t->a->sink->arg, "(after the end of the archive)",
+                              "no reader of this format shows them", extra, err);
+}
+
+static int entries(tar *t, aq_err *err)
+{
+    uint8_t block[BLOCK];
+
+    while (!t->broken && !t->a->stopped) {
+        ssize_t n = aq_stream_read(t->s, block, sizeof block, err);
+        int r;
+        if (n < 0)
+            return (int)n;
+        if (n < BLOCK) {
+            cut(t); /* also when the end marker alone is missing: one cannot tell */
+            return 0;
+        }
+        if (zero_block(block, BLOCK) && !t->next.has_name)
+            return after_end(t, err);
+        if ((r = one_block(t, block, err)) < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Everything that the decoder did not use, and what its frames hid. */
+static int account(tar *t, aq_err *err)
+{
+    aq_archive *a = t->a;
+    uint64_t used = aq_stream_consumed(t->s), hidden = aq_stream_skipped(t->s);
+    uint64_t rest = a->source.size - used;
+    int r = 0;
+
+    a->read = used - hidden;
+    if (hidden > 0) {
+        aq_archive_finding(a, AQ_RULE_INTAKE_HIDDEN_BYTES, true, NULL, 0,
+                           "%llu bytes are in frames that decompressors skip.",
+                           (unsigned long long)hidden);
+        r = aq_archive_unread(a, "(skippable frames)", "decompressors skip them", hidden, err);
+    }
+    if (r < 0 || rest == 0)
+        return r;
+    if (t->broken || a->stopped)
+        return aq_archive_unread(a, "(rest of the archive)",
+                                 a->stopped ? "budget" : "damaged or truncated", rest, err);
+    aq_archive_finding(a, AQ_RULE_INTAKE_HIDDEN_BYTES, true, NULL, 0,
+                       "%llu bytes follow the end of the compressed data.",
+                       (unsigned long long)rest);
+    return aq_archive_unread(a, "(after the end of the archive)",
+                             "no reader of this format shows them", rest, err);
+}
+
+int aq_tar_read(aq_archive *a, aq_filter filter, aq_err *err)
+{
+    tar t = {.a = a, .s = aq_stream_new(&a->source, filter)};
+    int r = entries(&t, err);
+
+    if (r == 0)
+        r = account(&t, err);
+    forget_extended(&t.next);
+    aq_stream_free(t.s);
+    return r;
+}

@@ -1,0 +1,453 @@
+/* Unpacking, the front's side: opens the input, lets a jail read it, believes nothing, and fills
+ * the package's image with what it is told. See intake.h. */
+#include "cleanroom/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "cleanroom/answers.h"
+
+enum {
+    UNREAD_KEPT = 2000,
+    HASH_AT_ONCE = 256 << 10,
+    PROGRESS_EVERY = 256, /* files */
+    RECORDS = 64 << 10,   /* bytes of one request frame */
+};
+
+void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_t bytes)
+{
+    if (f->unread_count >= UNREAD_KEPT) { /* the last one stands for all further ones */
+        aq_unread *last = &f->unread[f->unread_count - 1];
+        last->place = "(further places)";
+        last->bytes += bytes;
+        return;
+    }
+    if (f->unread_count == f->unread_cap) {
+        f->unread_cap = f->unread_cap ? 2 * f->unread_cap : 16;
+        f->unread = aq_realloc(f->unread, f->unread_cap, sizeof *f->unread);
+    }
+    f->unread[f->unread_count++] =
+        (aq_unread){aq_text_quoted(f->arena, place, strlen(place), 4096), reason, bytes};
+}
+
+void aq_front_progress(aq_front *f)
+{
+    uint64_t files = aq_image_count(f->image);
+
+    if (!f->progress || files < f->next_progress)
+        return;
+    f->next_progress = files + PROGRESS_EVERY;
+    f->progress(f->progress_arg, "unpacking", files, aq_image_bytes(f->image));
+}
+
+/* A failure of the jailed side: of the package or its reader, not of this machine. */
+static bool theirs(int r)
+{
+    return r == -EPIPE || r == -EBADMSG || r == -EOVERFLOW || r == -ETIME;
+}
+
+/* ---- answers of job "unpack" ---- */
+
+typedef struct reading {
+    aq_front *front;
+    uint64_t size; /* of the artifact */
+    bool has_account;
+} reading;
+
+static int take_form(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    static const char *const forms[] = {"tar", "tar.gz", "tar.zst", "zip", "wasm"};
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (!f->form && strlen(forms[i]) == len && memcmp(forms[i], p, len) == 0) {
+            f->form = forms[i];
+            return 0;
+        }
+    }
+    return aq_fail(err, -EBADMSG, "no form that is known");
+}
+
+static int take_file(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    if (len < 2 || !aq_path_canonical(p + 1, len - 1, f->budget->limit[AQ_BUDGET_PATH]))
+        return aq_fail(err, -EBADMSG, "a path is not canonical");
+    if (!aq_budget_spend(f->budget, AQ_BUDGET_FILES, 1))
+        return aq_fail(err, -EBADMSG, "more files than allowed");
+    return aq_image_begin(f->image, p + 1, len - 1, p[0] != 0, err);
+}
+
+static int take_data(aq_front *f, const void *p, size_t len, aq_err *err)
+{
+    if (!aq_budget_spend(f->budget, AQ_BUDGET_BYTES, len) ||
+        aq_image_open_size(f->image) + len > f->budget->limit[AQ_BUDGET_FILE_BYTES])
+        return aq_fail(err, -EBADMSG, "more bytes than allowed");
+    return aq_image_data(f->image, p, len, err);
+}
+
+static int take_done(aq_front *f, const void *p, size_t len, aq_err *err)
+{
+    uint64_t size;
+    int r;
+
+    if (len != sizeof size)
+        return aq_fail(err, -EBADMSG, "malformed end of a file");
+    memcpy(&size, p, sizeof size);
+    if (!aq_image_is_open(f->image) || size != aq_image_open_size(f->image))
+        return aq_fail(err, -EBADMSG, "a file has another size than was said");
+    r = aq_image_end(f->image, err);
+    if (r == 0)
+        aq_front_progress(f);
+    return r;
+}
+
+static int take_unread(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    aq_auto_buf place = {0}, reason = {0}, raw = {0};
+    uint64_t bytes;
+    uint16_t n;
+
+    if (len < sizeof bytes + sizeof n)
+        return aq_fail(err, -EBADMSG, "malformed unread place");
+    memcpy(&bytes, p, sizeof bytes);
+    memcpy(&n, p + sizeof bytes, sizeof n);
+    p += sizeof bytes + sizeof n;
+    len -= sizeof bytes + sizeof n;
+    if (n > len || len - n > 200)
+        return aq_fail(err, -EBADMSG, "malformed unread place");
+    aq_buf_add(&place, p, n);
+    aq_buf_add(&reason, p + n, len - n);
+    if (aq_text_unquote(&raw, aq_buf_str(&place), place.len) < 0)
+        return aq_fail(err, -EBADMSG, "malformed unread place");
+    aq_front_unread(f, aq_buf_str(&raw), aq_text_printable(f->arena, aq_buf_str(&reason), 200),
+                    bytes);
+    return 0;
+}
+
+static int take_wrapper(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    if (f->wrapper || !aq_path_canonical(p, len, f->budget->limit[AQ_BUDGET_PATH]) ||
+        memchr(p, '/', len))
+        return aq_fail(err, -EBADMSG, "malformed name of the folder around everything");
+    f->wrapper = aq_arena_strndup(f->arena, p, len);
+    return 0;
+}
+
+/* Every byte is accounted for: what was read and what is named as unread make the whole. */
+static int take_account(reading *r, const void *p, size_t len, aq_err *err)
+{
+    aq_account a;
+
+    if (len != sizeof a || r->has_account)
+        return aq_fail(err, -EBADMSG, "malformed account");
+    memcpy(&a, p, sizeof a);
+    if (a.read > r->size || a.unread != r->size - a.read)
+        return aq_fail(err, -EBADMSG, "bytes are missing from the account");
+    r->has_account = true;
+    return 0;
+}
+
+static int take(reading *r, uint16_t type, const void *p, size_t len, aq_err *err)
+{
+    aq_front *f = r->front;
+
+    switch (type) {
+    case AQ_TELL_FORM:
+        return take_form(f, p, len, err);
+    case AQ_TELL_FILE:
+        return take_file(f, p, len, err);
+    case AQ_TELL_DATA:
+        return take_data(f, p, len, err);
+    case AQ_TELL_DONE:
+        return take_done(f, p, len, err);
+    case AQ_TELL_DROP:
+        return aq_image_drop(f->image, err);
+    case AQ_TELL_UNREAD:
+        return take_unread(f, p, len, err);
+    case AQ_TELL_WRAPPER:
+        return take_wrapper(f, p, len, err);
+    case AQ_TELL_ACCOUNT:
+        return take_account(r, p, len, err);
+    default:
+        return aq_answers_take(f->findings, type, p, len, err);
+    }
+}
+
+/* Reads answers to the end; while none is there, hashes a piece of the artifact. */
+static int converse(reading *r, aq_jail *j, int fd, aq_hash *h, aq_err *err)
+{
+    aq_auto_free char *piece = aq_realloc(NULL, HASH_AT_ONCE, 1);
+    uint64_t hashed = 0;
+    int got;
+
+    do {
+        const void *payload;
+        uint16_t type;
+        size_t len;
+        while (hashed < r->size && !aq_jail_ready(j)) {
+            ssize_t n = aq_pread_full(fd, piece, HASH_AT_ONCE, (off_t)hashed);
+            if (n <= 0)
+                return aq_fail(err, n < 0 ? (int)n : -EIO, "cannot read the artifact");
+            aq_hash_add(h, piece, (size_t)n);
+            hashed += (uint64_t)n;
+        }
+        got = aq_jail_next(j, &type, &payload, &len, err);
+        if (got == 1) {
+            int bad = take(r, type, payload, len, err);
+            if (bad < 0)
+                return bad;
+        }
+    } while (got == 1);
+    while (got == 0 && hashed < r->size) {
+        ssize_t n = aq_pread_full(fd, piece, HASH_AT_ONCE, (off_t)hashed);
+        if (n <= 0)
+            return aq_fail(err, n < 0 ? (int)n : -EIO, "cannot read the artifact");
+        aq_hash_add(h, piece, (size_t)n);
+        hashed += (uint64_t)n;
+    }
+    return got;
+}
+
+int aq_front_artifact(aq_front *f, int fd, uint64_t size, const char *name, aq_digest *packed,
+                      aq_err *err)
+{
+    const uint64_t *limit = f->budget->limit;
+    uint64_t files = limit[AQ_BUDGET_FILES], bytes = limit[AQ_BUDGET_BYTES];
+    reading state = {.front = f, .size = size};
+    aq_hash *h;
+    aq_jail *j;
+    int r = aq_jail_start("unpack", &fd, 1, &j, err);
+
+    if (r < 0)
+        return r;
+    aq_jail_limit(j, 4 * files + bytes / 4096 + 100000,
+                  bytes + files * (2 * limit[AQ_BUDGET_PATH] + 64) + (64 << 20));
+    h = aq_hash_begin();
+    r = aq_ask_limits(j, f->budget, name, err);
+    if (r == 0)
+        r = aq_jail_finish(j, err);
+    if (r == 0)
+        r = converse(&state, j, fd, h, err);
+    aq_jail_stop(j);
+    if (r == 0 && (!state.has_account || aq_image_is_open(f->image)))
+        r = aq_fail(err, -EBADMSG, "the unpacker's answer is not whole");
+    *packed = aq_hash_end(h);
+    return r;
+}
+
+/* ---- answers of job "inspect" ---- */
+
+static int take_nested(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    aq_nested_record n;
+    aq_auto_buf format = {0};
+
+    if (len < sizeof n)
+        return aq_fail(err, -EBADMSG, "malformed nested archive");
+    memcpy(&n, p, sizeof n);
+    if (n.format_len > 16 || n.format_len > len - sizeof n ||
+        f->nested_count >= f->budget->limit[AQ_BUDGET_NESTED])
+        return aq_fail(err, -EBADMSG, "malformed nested archive");
+    p += sizeof n;
+    len -= sizeof n + n.format_len;
+    if (f->nested_count == f->nested_cap) {
+        f->nested_cap = f->nested_cap ? 2 * f->nested_cap : 16;
+        f->nested = aq_realloc(f->nested, f->nested_cap, sizeof *f->nested);
+    }
+    aq_buf_add(&format, p, n.format_len);
+    f->nested[f->nested_count++] =
+        (aq_nested){.path = aq_text_quoted(f->arena, p + n.format_len, len, 4096),
+                    .format = aq_text_printable(f->arena, aq_buf_str(&format), 16),
+                    .entries = n.entries,
+                    .bytes = n.bytes};
+    return 0;
+}
+
+static int send_files(aq_jail *j, const aq_package *p, aq_err *err)
+{
+    aq_auto_buf b = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < p->count && r == 0; i++) {
+        const aq_file *file = &p->files[i];
+        aq_file_record record = {
+            .offset = file->offset, .size = file->size, .path_len = (uint32_t)strlen(file->path)};
+        aq_buf_add(&b, &record, sizeof record);
+        aq_buf_add(&b, file->path, record.path_len);
+        if (b.len >= RECORDS || i + 1 == p->count) {
+            r = aq_jail_request(j, AQ_ASK_FILES, b.data, b.len, NULL, 0, err);
+            b.len = 0;
+        }
+    }
+    return r;
+}
+
+static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
+{
+    int r = aq_ask_limits(j, f->budget, "", err);
+
+    if (r == 0)
+        r = send_files(j, p, err);
+    if (r == 0)
+        r = aq_jail_finish(j, err);
+    while (r == 0) {
+        const void *payload;
+        uint16_t type;
+        size_t len;
+        int got = aq_jail_next(j, &type, &payload, &len, err);
+        if (got <= 0)
+            return got;
+        if (type == AQ_TELL_NESTED)
+            r = take_nested(f, payload, len, err);
+        else if (type == AQ_TELL_UNREAD)
+            r = take_unread(f, payload, len, err);
+        else
+            r = aq_answers_take(f->findings, type, payload, len, err);
+    }
+    return r;
+}
+
+int aq_front_inspect(aq_front *f, const aq_package *p, aq_err *err)
+{
+    aq_jail *j;
+    int r;
+
+    if (p->count == 0)
+        return 0;
+    r = aq_jail_start("inspect", &p->image, 1, &j, err);
+    if (r < 0)
+        return r;
+    r = inspect(f, j, p, err);
+    aq_jail_stop(j);
+    if (!theirs(r))
+        return r;
+    aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_UNPACKER, NULL,
+                               "Names and nested archives could not be checked: %s", err->text);
+    aq_front_unread(f, "(nested archives)", "their reader died", 0);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The reader died or lied: nothing that it said is used, and everything is unread. */
+static int give_up(aq_front *f, const char *temp_dir, uint64_t size, aq_err *err)
+{
+    aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_UNPACKER, NULL,
+                               "The package could not be unpacked: %s", err->text);
+    aq_image_free(f->image);
+    f->image = NULL;
+    f->unread_count = 0;
+    f->wrapper = NULL;
+    f->budget->spent[AQ_BUDGET_FILES] = f->budget->spent[AQ_BUDGET_BYTES] = 0;
+    aq_front_unread(f, "(the whole input)", "its reader died", size);
+    return aq_image_new(f->arena, temp_dir, &f->image, err);
+}
+
+static int read_artifact(aq_front *f, int fd, const struct stat *st, const char *path,
+                         const char *temp_dir, aq_package *p, aq_err *err)
+{
+    struct stat after;
+    uint64_t size = (uint64_t)st->st_size;
+    int r = aq_front_artifact(f, fd, size, base_name(path), &p->packed, err);
+
+    p->packed_bytes = size;
+    if (theirs(r))
+        r = give_up(f, temp_dir, size, err);
+    if (r < 0)
+        return r;
+    if (fstat(fd, &after) < 0)
+        return aq_fail_errno(err, "cannot look at %s", path);
+    if (after.st_size != st->st_size || after.st_mtim.tv_sec != st->st_mtim.tv_sec ||
+        after.st_mtim.tv_nsec != st->st_mtim.tv_nsec)
+        aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_CHANGED, NULL,
+                                   "The archive changed while it was being read.");
+    return 0;
+}
+
+static void *in_arena(aq_arena *a, const void *from, size_t count, size_t size)
+{
+    void *to = aq_arena_alloc(a, count * size);
+
+    return count ? memcpy(to, from, count * size) : to;
+}
+
+static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
+{
+    int r = aq_image_seal(f->image, f->wrapper, f->budget->limit[AQ_BUDGET_PATH], p, err);
+
+    if (r < 0)
+        return r;
+    p->form = f->form ? f->form : "unknown";
+    p->name = aq_text_quoted(f->arena, path, strlen(path), 1024);
+    p->wrapper = f->wrapper ? aq_text_quoted(f->arena, f->wrapper, strlen(f->wrapper), 1024) : NULL;
+    if (p->count == 0 && !f->findings->incomplete)
+        aq_findings_add(f->findings, AQ_RULE_INTAKE_EMPTY, NULL, "There is no file in it.");
+    r = aq_front_inspect(f, p, err);
+    p->unread = in_arena(f->arena, f->unread, f->unread_count, sizeof *f->unread);
+    p->unread_count = f->unread_count;
+    p->nested = in_arena(f->arena, f->nested, f->nested_count, sizeof *f->nested);
+    p->nested_count = f->nested_count;
+    f->budget->spent[AQ_BUDGET_NESTED] = f->nested_count;
+    if (r < 0)
+        aq_package_close(p);
+    return r;
+}
+
+static int read_input(aq_front *f, int *fd, const char *path, const char *temp_dir, aq_package *p,
+                      aq_err *err)
+{
+    struct stat st;
+    int r;
+
+    if (fstat(*fd, &st) < 0)
+        return aq_fail_errno(err, "cannot look at %s", path);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return aq_fail(err, -EINVAL, "%s is neither a folder nor a file", path);
+    r = aq_image_new(f->arena, temp_dir, &f->image, err);
+    if (r < 0)
+        return r;
+    if (S_ISREG(st.st_mode))
+        return read_artifact(f, *fd, &st, path, temp_dir, p, err);
+    f->form = "folder";
+    return aq_front_folder(f, aq_take_fd(*fd), err);
+}
+
+int aq_unpack(aq_arena *a, const char *path, const char *temp_dir, aq_budget *budget,
+              aq_findings *findings, aq_progress progress, void *arg, aq_package *ret, aq_err *err)
+{
+    aq_auto_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    aq_front f = {.arena = a,
+                  .budget = budget,
+                  .findings = findings,
+                  .progress = progress,
+                  .progress_arg = arg};
+    aq_package p = {.image = -1};
+    int r;
+
+    if (fd < 0)
+        return aq_fail_errno(err, "cannot open %s", path);
+    r = read_input(&f, &fd, path, temp_dir, &p, err);
+    if (r == 0)
+        r = finish(&f, path, &p, err);
+    if (r == -EBADMSG) /* only the seal is left to say this: the reader lied about paths */
+        r = give_up(&f, temp_dir, p.packed_bytes, err) < 0 ? -EIO : finish(&f, path, &p, err);
+    aq_image_free(f.image);
+    free(f.unread);
+    free(f.nested);
+    if (r == 0)
+        *ret = p;
+    return r;
+}

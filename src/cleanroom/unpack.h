@@ -1,0 +1,35 @@
+/* What the parts of the front's side of unpacking share. Private to this room. */
+#pragma once
+
+#include "base/budget.h"
+#include "cleanroom/image.h"
+#include "cleanroom/intake.h"
+#include "jail/jail.h"
+
+typedef struct aq_front {
+    aq_arena *arena;
+    aq_budget *budget;
+    aq_findings *findings;
+    aq_image *image;
+    aq_progress progress;
+    void *progress_arg;
+    uint64_t next_progress;
+    const char *form;
+    const char *wrapper; /* raw, NULL when there is none */
+    aq_unread *unread;
+    size_t unread_count, unread_cap;
+    aq_nested *nested;
+    size_t nested_count, nested_cap;
+} aq_front;
+
+/* `place` is quoted here; `reason` must live in the arena or for ever. */
+void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_t bytes);
+void aq_front_progress(aq_front *f);
+
+/* Reads a folder; takes the descriptor. */
+int aq_front_folder(aq_front *f, int fd, aq_err *err);
+/* Reads an artifact through the jail. */
+int aq_front_artifact(aq_front *f, int fd, uint64_t size, const char *name, aq_digest *packed,
+                      aq_err *err);
+/* Looks at names and nested archives through the jail. */
+int aq_front_inspect(aq_front *f, const aq_package *p, aq_err *err);
