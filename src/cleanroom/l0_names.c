@@ -28,6 +28,8 @@ const char *aq_name_illegal(const char *name)
     const unsigned char *p = (const unsigned char *)name, *end = p + strlen(name);
     unsigned slashes = 0, letters = 0;
 
+    if (p == end)
+        return "is empty";
     if (end - p > NAME_MAX_BYTES)
         return "is longer than 214 bytes";
     if (*name == '-' || *name == '.' || *name == '/' || *name == ' ')

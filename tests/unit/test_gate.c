@@ -293,13 +293,21 @@ static void declared_and_text_are_compared(void **state)
 
 static void names_in_themselves(void **state)
 {
-    static const char *const illegal[] = {"../evil",  "a/b/c",
-                                          "-rf",      ".hidden",
-                                          "a b`id`",  "x$(y)",
-                                          "a;b",      "tool\xe2\x80\x8b",
-                                          "a\\b",     "\xe2\x80\xaetxt",
-                                          "---",      "a|b",
-                                          "a\x1b[2J", "\xff",
+    static const char *const illegal[] = {"",
+                                          "../evil",
+                                          "a/b/c",
+                                          "-rf",
+                                          ".hidden",
+                                          "a b`id`",
+                                          "x$(y)",
+                                          "a;b",
+                                          "tool\xe2\x80\x8b",
+                                          "a\\b",
+                                          "\xe2\x80\xaetxt",
+                                          "---",
+                                          "a|b",
+                                          "a\x1b[2J",
+                                          "\xff",
                                           "dir/"};
     static const char *const legal[] = {"log-reader",
                                         "log_reader",
