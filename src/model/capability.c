@@ -94,6 +94,8 @@ static int path_pattern(aq_buf *out, const char *s, aq_err *err)
             memcmp(s, "**", 2) == 0)
             dot = true; /* says nothing new */
         if (len > 0 && !dot) {
+            if (out->len == 0 && (*s == '~' || *s == '$')) /* "./~" is not the home folder */
+                return aq_fail(err, -EINVAL, "has a ~ or $ that is not at its start");
             if (out->len > root || (root > 0 && out->data[root - 1] != '/'))
                 aq_buf_addc(out, '/');
             last = out->len;
@@ -253,11 +255,11 @@ static int shell_pattern(aq_buf *out, const char *s, aq_err *err)
 {
     char quote = '\0';
     size_t len = strlen(s);
-    bool prefix = len > 2 && strcmp(s + len - 2, ":*") == 0;
+    bool prefix = false;
 
     (void)err;
-    if (prefix)
-        len -= 2;
+    for (; len > 2 && memcmp(s + len - 2, ":*", 2) == 0; len -= 2)
+        prefix = true;
     for (size_t i = 0; i < len; i++) {
         bool blank = s[i] == ' ' || s[i] == '\t';
         if (quote == s[i])

@@ -446,6 +446,15 @@ static void check_twins(detection *d)
     }
 }
 
+/* Quoted text: a backslash is doubled, so a single one starts a byte that is not seen. */
+static bool hides(const char *quoted)
+{
+    for (const char *p = quoted; p && (p = strchr(p, '\\')); p += 2)
+        if (p[1] == 'x')
+            return true;
+    return false;
+}
+
 static void check_identity(detection *d)
 {
     const aq_manifest *m = d->r.m;
@@ -454,7 +463,7 @@ static void check_identity(detection *d)
     } fields[] = {{"name", m->name}, {"namespace", m->namespace_}, {"version", m->version}};
 
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].text && strstr(fields[i].text, "\\x"))
+        if (hides(fields[i].text))
             aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_HIDDEN, d->items[0].file->path,
                             "the %s holds a hidden or control character: %.200s", fields[i].what,
                             fields[i].text);

@@ -240,6 +240,22 @@ static void read_common(aq_reading *r, const aq_node *root)
                         type->text ? type->text : aq_node_kind_name(type->kind));
 }
 
+/* The order in which members run, as entry points. */
+static void read_run_order(aq_reading *r, const aq_node *order)
+{
+    for (const aq_node *n = order && order->kind == AQ_NODE_LIST ? order->first : NULL; n;
+         n = n->next) {
+        const char *name = aq_reading_scalar(r, n, AQ_MANIFEST_NAME);
+        bool known = false;
+        for (size_t i = 0; name && !known && i < r->m->reference_count; i++)
+            known = r->m->references[i].name && strcmp(r->m->references[i].name, name) == 0;
+        if (!known)
+            aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, n->line,
+                            "run_order names \"%.60s\", which is no reference", name ? name : "");
+        aq_reading_entry(r, "bundle", name, n->line);
+    }
+}
+
 int aq_read_arc(aq_reading *r)
 {
     static const char *const schemas[] = {"arc/v1", "pai/v1", "metafactory/v1"};
@@ -268,23 +284,11 @@ int aq_read_arc(aq_reading *r)
     read_references(r, aq_node_get(root, "dependencies"));
     read_references(r, aq_node_path(root, "depends_on.packages"));
     read_references(r, aq_node_path(root, "depends_on.skills"));
-    return 0;
-}
-
-/* The order in which members run, as entry points. */
-static void read_run_order(aq_reading *r, const aq_node *order)
-{
-    for (const aq_node *n = order && order->kind == AQ_NODE_LIST ? order->first : NULL; n;
-         n = n->next) {
-        const char *name = aq_reading_scalar(r, n, AQ_MANIFEST_NAME);
-        bool known = false;
-        for (size_t i = 0; name && !known && i < r->m->reference_count; i++)
-            known = r->m->references[i].name && strcmp(r->m->references[i].name, name) == 0;
-        if (!known)
-            aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, n->line,
-                            "run_order names \"%.60s\", which is no reference", name ? name : "");
-        aq_reading_entry(r, "bundle", name, n->line);
+    if (r->m->type == AQ_TYPE_BUNDLE) { /* a composition may use the common file name */
+        r->m->kind = AQ_KIND_BUNDLE;
+        read_run_order(r, aq_node_get(root, "run_order"));
     }
+    return 0;
 }
 
 int aq_read_bundle(aq_reading *r)

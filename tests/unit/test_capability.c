@@ -62,6 +62,9 @@ static void paths(void **state)
         {AQ_CAP_FS_READ, "..", "!.. part"},
         {AQ_CAP_FS_READ, "~/..", "!.. part"},
         {AQ_CAP_FS_READ, "~root/x", "!another user"},
+        {AQ_CAP_FS_READ, "./~/x", "!not at its start"},
+        {AQ_CAP_FS_READ, "./$HOME/x", "!not at its start"},
+        {AQ_CAP_FS_READ, "a/~/$x", "a/~/$x"},
         {AQ_CAP_FS_READ, "$(id)/x", "!variable"},
         {AQ_CAP_FS_READ, "$HOMEx", "${HOMEx}/**"},
         {AQ_CAP_FS_READ, "C:\\Users", "!backslash"},
@@ -139,6 +142,7 @@ static void commands_and_names(void **state)
     static const row rows[] = {
         {AQ_CAP_SHELL, "git:*", "git *"},
         {AQ_CAP_SHELL, "git diff:*", "git diff *"},
+        {AQ_CAP_SHELL, "git:*:*", "git *"},
         {AQ_CAP_SHELL, "gh  pr\t*", "gh pr *"},
         {AQ_CAP_SHELL, "*", "*"},
         {AQ_CAP_SHELL, "echo 'a  b'", "echo 'a  b'"},

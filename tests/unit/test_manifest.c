@@ -486,6 +486,11 @@ static void bundle(void **state)
     assert_int_equal(s.findings->count, 2);
     must_start(&s, 0, "bundle", "b", "arc-bundle.yaml", 11);
     done(&s);
+    s = look("arc-manifest.yaml",
+             "name: x\ntype: bundle\nreferences: [{name: a, version: 1.0.0}]\n");
+    assert_int_equal(s.m.kind, AQ_KIND_BUNDLE);
+    assert_string_equal(s.m.dialect, "arc/v1");
+    done(&s);
 }
 
 static void precedence(void **state)
@@ -579,6 +584,9 @@ static void hidden_names(void **state)
     assert_string_equal(s.m.name, "pay\\xe2\\x80\\x8bpal");
     done(&s);
     s = look("SKILL.md", "---\nname: caf\xc3\xa9\ndescription: x\n---\n");
+    must_be_clean(&s);
+    done(&s);
+    s = look("SKILL.md", "---\nname: 'a\\\\x b'\ndescription: x\n---\n");
     must_be_clean(&s);
     done(&s);
 }
