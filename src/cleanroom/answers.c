@@ -2,11 +2,17 @@
 #include "cleanroom/answers.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+
+enum { RECORDS = 64 << 10 /* bytes of one request frame */ };
 
 static int tell_jail(void *arg, uint16_t type, const void *payload, size_t len, aq_err *err)
 {
@@ -53,6 +59,91 @@ int aq_ask_limits(aq_jail *j, const aq_budget *budget, const char *name, aq_err 
     aq_buf_add(&b, &limits, sizeof limits);
     aq_buf_adds(&b, name);
     return aq_jail_request(j, AQ_ASK_LIMITS, b.data, b.len, NULL, 0, err);
+}
+
+typedef struct list {
+    aq_file *items;
+    size_t count, cap;
+} list;
+
+static int take_records(list *l, aq_arena *a, uint64_t image, const char *p, size_t len,
+                        aq_err *err)
+{
+    while (len > 0) {
+        aq_file_record r;
+        if (len < sizeof r)
+            return aq_fail(err, -EPROTO, "malformed list of files");
+        memcpy(&r, p, sizeof r);
+        if (r.path_len > len - sizeof r || r.size > image || r.offset > image - r.size)
+            return aq_fail(err, -EPROTO, "malformed list of files");
+        if (l->count == l->cap) {
+            l->cap = l->cap ? 2 * l->cap : 1024;
+            l->items = aq_realloc(l->items, l->cap, sizeof *l->items);
+        }
+        l->items[l->count++] = (aq_file){.path = aq_arena_strndup(a, p + sizeof r, r.path_len),
+                                         .offset = r.offset,
+                                         .size = r.size};
+        p += sizeof r + r.path_len;
+        len -= sizeof r + r.path_len;
+    }
+    return 0;
+}
+
+int aq_answers_files(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret,
+                     size_t *count, aq_err *err)
+{
+    int fds[AQ_JAIL_FRAME_FDS];
+    const void *payload;
+    size_t len, fd_count;
+    list l = {0};
+    uint16_t type;
+    int r;
+
+    while ((r = aq_jail_recv(io, &type, &payload, &len, fds, &fd_count, err)) == 0) {
+        r = type == AQ_ASK_FILES ? take_records(&l, a, image, payload, len, err)
+                                 : aq_fail(err, -EPROTO, "unexpected request");
+        if (r < 0)
+            break;
+    }
+    if (r == -ENODATA) {
+        aq_file *files = aq_arena_alloc(a, l.count * sizeof *files);
+        if (l.count > 0)
+            memcpy(files, l.items, l.count * sizeof *files);
+        *ret = files;
+        *count = l.count;
+        r = 0;
+    }
+    free(l.items);
+    return r;
+}
+
+int aq_answers_size(int fd, uint64_t *ret, aq_err *err)
+{
+    struct stat st;
+
+    if (syscall(SYS_fstat, fd, &st) < 0)
+        return aq_fail_errno(err, "cannot tell the size of the input");
+    *ret = (uint64_t)st.st_size;
+    return 0;
+}
+
+int aq_ask_files(aq_jail *j, const aq_package *p, aq_err *err)
+{
+    aq_auto_buf b = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < p->count && r == 0; i++) {
+        const aq_file *file = &p->files[i];
+        aq_file_record record = {
+            .offset = file->offset, .size = file->size, .path_len = (uint32_t)strlen(file->path)};
+        aq_buf_add(&b, &record, sizeof record);
+        aq_buf_add(&b, file->path, record.path_len);
+        if (b.len >= RECORDS || i + 1 == p->count) {
+            r = aq_jail_request(j, AQ_ASK_FILES, b.data, b.len, NULL, 0, err);
+            b.len = 0;
+        }
+    }
+    return r;
 }
 
 static int send_finding(const aq_teller *t, const aq_finding *f, aq_err *err)

@@ -7,6 +7,7 @@
 #include "base/budget.h"
 #include "jail/jail.h"
 #include "model/finding.h"
+#include "model/package.h"
 
 /* Front to child. */
 enum {
@@ -64,6 +65,14 @@ int aq_tell_unread(const aq_teller *t, const char *place, size_t place_len, cons
                    uint64_t bytes, aq_err *err);
 /* Child: waits for AQ_ASK_LIMITS. */
 int aq_answers_limits(aq_jail_io *io, aq_budget *budget, aq_buf *name, aq_err *err);
+/* Child: the list of files, up to the end of the requests; offset, size and path are set. Records
+ * that do not fit into `image` bytes are refused. */
+int aq_answers_files(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret,
+                     size_t *count, aq_err *err);
+/* Child: the size of a given descriptor; the C library's fstat() is not allowed there. */
+int aq_answers_size(int fd, uint64_t *ret, aq_err *err);
+/* Front: sends the list of files, as AQ_ASK_FILES. */
+int aq_ask_files(aq_jail *j, const aq_package *p, aq_err *err);
 /* Front: sends AQ_ASK_LIMITS. */
 int aq_ask_limits(aq_jail *j, const aq_budget *budget, const char *name, aq_err *err);
 /* Front: takes AQ_TELL_FINDING and AQ_TELL_COUNT; -EBADMSG for anything malformed. */

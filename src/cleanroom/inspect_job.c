@@ -12,61 +12,19 @@
 
 enum { HEAD = 512, TAIL = 22, WINDOW = 64 << 10 };
 
-typedef struct item {
-    const char *path;
-    uint64_t offset, size;
-} item;
-
 typedef struct job {
     aq_teller teller;
     aq_arena *arena;
     aq_findings *findings;
     aq_budget limits;
     int image;
-    item *items;
-    size_t count, cap;
+    const aq_file *items;
+    size_t count;
     uint64_t listed, decoded;
     uint8_t window[WINDOW];
     uint64_t window_at;
     size_t window_len;
 } job;
-
-/* ---- the list of files ---- */
-
-static int take_records(job *j, const char *p, size_t len, aq_err *err)
-{
-    while (len > 0) {
-        aq_file_record r;
-        if (len < sizeof r)
-            return aq_fail(err, -EPROTO, "malformed list of files");
-        memcpy(&r, p, sizeof r);
-        if (r.path_len > len - sizeof r)
-            return aq_fail(err, -EPROTO, "malformed list of files");
-        if (j->count == j->cap) {
-            j->cap = j->cap ? 2 * j->cap : 1024;
-            j->items = aq_realloc(j->items, j->cap, sizeof *j->items);
-        }
-        j->items[j->count++] =
-            (item){aq_arena_strndup(j->arena, p + sizeof r, r.path_len), r.offset, r.size};
-        p += sizeof r + r.path_len;
-        len -= sizeof r + r.path_len;
-    }
-    return 0;
-}
-
-static int read_list(job *j, aq_jail_io *io, aq_err *err)
-{
-    int fds[AQ_JAIL_FRAME_FDS];
-    const void *payload;
-    size_t len, fd_count;
-    uint16_t type;
-    int r = aq_answers_limits(io, &j->limits, NULL, err);
-
-    while (r == 0 && (r = aq_jail_recv(io, &type, &payload, &len, fds, &fd_count, err)) == 0)
-        r = type == AQ_ASK_FILES ? take_records(j, payload, len, err)
-                                 : aq_fail(err, -EPROTO, "unexpected request");
-    return r == -ENODATA ? 0 : r;
-}
 
 /* ---- names one by one ---- */
 
@@ -247,7 +205,7 @@ static const uint8_t *peek(job *j, uint64_t at, size_t len, size_t *have)
     return j->window + (at - j->window_at);
 }
 
-static bool looks_nested(job *j, const item *f)
+static bool looks_nested(job *j, const aq_file *f)
 {
     uint8_t head[HEAD];
     const uint8_t *p;
@@ -328,7 +286,7 @@ static int count_stream(count *c, const aq_source *s, aq_filter filter, bool *wh
     return r;
 }
 
-static int list_one(job *j, const item *f, const aq_format *format, count *c, bool *whole,
+static int list_one(job *j, const aq_file *f, const aq_format *format, count *c, bool *whole,
                     aq_err *err)
 {
     aq_auto_arena scratch = aq_arena_new();
@@ -350,7 +308,7 @@ static int list_one(job *j, const item *f, const aq_format *format, count *c, bo
     return r;
 }
 
-static int tell_nested(job *j, const item *f, const char *format, const count *c, aq_err *err)
+static int tell_nested(job *j, const aq_file *f, const char *format, const count *c, aq_err *err)
 {
     aq_nested_record n = {
         .entries = c->entries, .bytes = c->bytes, .format_len = (uint32_t)strlen(format)};
@@ -362,7 +320,7 @@ static int tell_nested(job *j, const item *f, const char *format, const count *c
     return aq_tell(&j->teller, AQ_TELL_NESTED, b.data, b.len, err);
 }
 
-static int nested(job *j, const item *f, aq_findings *findings, aq_err *err)
+static int nested(job *j, const aq_file *f, aq_findings *findings, aq_err *err)
 {
     aq_source source = {j->image, f->offset, f->size};
     count c = {.job = j};
@@ -396,9 +354,12 @@ static int nested(job *j, const item *f, aq_findings *findings, aq_err *err)
 static int run(job *j, aq_jail_io *io, aq_err *err)
 {
     aq_findings *second = aq_findings_new(j->arena);
-    int r = read_list(j, io, err);
+    uint64_t image;
+    int r;
 
-    if (r < 0)
+    if ((r = aq_answers_size(j->image, &image, err)) < 0 ||
+        (r = aq_answers_limits(io, &j->limits, NULL, err)) < 0 ||
+        (r = aq_answers_files(io, j->arena, image, &j->items, &j->count, err)) < 0)
         return r;
     for (size_t i = 0; i < j->count; i++)
         check_name(j, j->items[i].path);
@@ -416,13 +377,10 @@ int aq_job_inspect(aq_jail_io *io, aq_err *err)
 {
     aq_auto_arena arena = aq_arena_new();
     aq_auto_free job *j = aq_alloc(sizeof *j);
-    int r;
 
     j->teller = aq_teller_jail(io);
     j->arena = arena;
     j->findings = aq_findings_new(arena);
     j->image = aq_jail_fd(io, 0);
-    r = run(j, io, err);
-    free(j->items);
-    return r;
+    return run(j, io, err);
 }

@@ -18,7 +18,6 @@ enum {
     UNREAD_KEPT = 2000,
     HASH_AT_ONCE = 256 << 10,
     PROGRESS_EVERY = 256, /* files */
-    RECORDS = 64 << 10,   /* bytes of one request frame */
 };
 
 void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_t bytes)
@@ -269,31 +268,12 @@ static int take_nested(aq_front *f, const char *p, size_t len, aq_err *err)
     return 0;
 }
 
-static int send_files(aq_jail *j, const aq_package *p, aq_err *err)
-{
-    aq_auto_buf b = {0};
-    int r = 0;
-
-    for (size_t i = 0; i < p->count && r == 0; i++) {
-        const aq_file *file = &p->files[i];
-        aq_file_record record = {
-            .offset = file->offset, .size = file->size, .path_len = (uint32_t)strlen(file->path)};
-        aq_buf_add(&b, &record, sizeof record);
-        aq_buf_add(&b, file->path, record.path_len);
-        if (b.len >= RECORDS || i + 1 == p->count) {
-            r = aq_jail_request(j, AQ_ASK_FILES, b.data, b.len, NULL, 0, err);
-            b.len = 0;
-        }
-    }
-    return r;
-}
-
 static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
 {
     int r = aq_ask_limits(j, f->budget, "", err);
 
     if (r == 0)
-        r = send_files(j, p, err);
+        r = aq_ask_files(j, p, err);
     if (r == 0)
         r = aq_jail_finish(j, err);
     while (r == 0) {

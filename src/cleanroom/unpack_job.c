@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cleanroom/paths.h"
@@ -367,13 +365,9 @@ int aq_job_unpack(aq_jail_io *io, aq_err *err)
     aq_auto_buf name = {0};
     aq_source source = {.fd = aq_jail_fd(io, 0)};
     aq_budget limits;
-    struct stat st;
     int r = aq_answers_limits(io, &limits, &name, err);
 
-    if (r < 0)
+    if (r < 0 || (r = aq_answers_size(source.fd, &source.size, err)) < 0)
         return r;
-    if (syscall(SYS_fstat, source.fd, &st) < 0)
-        return aq_fail_errno(err, "cannot tell the size of the input");
-    source.size = (uint64_t)st.st_size;
     return aq_unpack_core(&source, aq_buf_str(&name), &limits, &teller, err);
 }

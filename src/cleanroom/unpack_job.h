@@ -13,3 +13,4 @@ int aq_unpack_core(const aq_source *source, const char *name, const aq_budget *l
 int aq_job_unpack(aq_jail_io *io, aq_err *err);
 int aq_job_inspect(aq_jail_io *io, aq_err *err);
 int aq_job_manifest(aq_jail_io *io, aq_err *err);
+void aq_job_manifest_warm(void);

@@ -1,0 +1,199 @@
+/* Intake, the whole of it: envelope, unpacking, manifest; see intake.h. */
+#include "cleanroom/intake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "cleanroom/answers.h"
+
+enum { MODEL_MAX = 16 << 20 };
+
+/* ---- the manifest, through the jail ---- */
+
+static int hear_manifest(aq_jail *j, aq_findings *heard, aq_buf *model, aq_err *err)
+{
+    int r = 0;
+
+    while (r == 0) {
+        const void *payload;
+        uint16_t type;
+        size_t len;
+        int got = aq_jail_next(j, &type, &payload, &len, err);
+        if (got <= 0)
+            return got;
+        if (type != AQ_TELL_MODEL)
+            r = aq_answers_take(heard, type, payload, len, err);
+        else if (len > MODEL_MAX - model->len)
+            r = aq_fail(err, -EBADMSG, "the manifest's model is too large");
+        else
+            aq_buf_add(model, payload, len);
+    }
+    return r;
+}
+
+static int ask_manifest(aq_arena *a, const aq_package *p, const aq_budget *budget,
+                        aq_findings *heard, aq_manifest *ret, aq_err *err)
+{
+    aq_auto_json json_t *o = NULL;
+    aq_auto_buf model = {0};
+    aq_jail *j;
+    int r = aq_jail_start("manifest", &p->image, 1, &j, err);
+
+    if (r < 0)
+        return r;
+    if ((r = aq_ask_limits(j, budget, p->form, err)) == 0 && (r = aq_ask_files(j, p, err)) == 0 &&
+        (r = aq_jail_finish(j, err)) == 0)
+        r = hear_manifest(j, heard, &model, err);
+    aq_jail_stop(j);
+    if (r < 0)
+        return r;
+    if (aq_json_parse(aq_buf_str(&model), model.len, "jail answer", &o, err) < 0 ||
+        aq_manifest_read(a, o, ret, err) < 0)
+        return -EBADMSG;
+    return 0;
+}
+
+static bool theirs(int r)
+{
+    return r == -EPIPE || r == -EBADMSG || r == -EOVERFLOW || r == -ETIME;
+}
+
+/* Without an answer the manifest is empty, and a finding says why. What the job said before it
+ * died is left out, so that the same package always gives the same findings. */
+static int read_manifest(aq_arena *a, const aq_budget *budget, aq_findings *findings, aq_intake *in,
+                         aq_err *err)
+{
+    aq_findings before = *findings;
+    int r = ask_manifest(a, &in->package, budget, findings, &in->manifest, err);
+
+    if (!theirs(r))
+        return r;
+    *findings = before;
+    in->manifest = (aq_manifest){0};
+    aq_capabilities_seal(&in->manifest.declared);
+    aq_findings_add_incomplete(findings, AQ_RULE_INTAKE_UNPACKER, NULL,
+                               "The manifest could not be read: %s", err->text);
+    return 0;
+}
+
+/* ---- the envelope ---- */
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
+static bool is_envelope(const char *path)
+{
+    struct stat st;
+
+    return ends_with(path, ".json") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* "x.tar.gz.json" speaks for "x.tar.gz", and "x.json" for the one "x.…" beside it. */
+static int find_artifact(aq_arena *a, const char *envelope, const char **ret, aq_err *err)
+{
+    static const char *const endings[] = {"",     ".tar.gz", ".tgz", ".tar.zst",
+                                          ".tar", ".zip",    ".wasm"};
+    size_t stem = strlen(envelope) - strlen(".json");
+    const char *found = NULL;
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const char *path = aq_arena_printf(a, "%.*s%s", (int)stem, envelope, endings[i]);
+        if (access(path, F_OK) < 0)
+            continue;
+        if (found)
+            return aq_fail(err, -EINVAL,
+                           "both %s and %s could be the artifact of %s; name it (--artifact)",
+                           found, path, envelope);
+        found = path;
+    }
+    if (!found)
+        return aq_fail(err, -ENOENT, "no artifact beside %s; name it (--artifact)", envelope);
+    *ret = found;
+    return 0;
+}
+
+static int read_envelope(aq_arena *a, const char *path, const char **artifact, aq_submission *ret,
+                         aq_err *err)
+{
+    aq_auto_buf text = {0};
+    int r = aq_read_file(AT_FDCWD, path, AQ_ENVELOPE_BYTES, &text, err);
+
+    if (r == 0 && !*artifact)
+        r = find_artifact(a, path, artifact, err);
+    if (r == 0)
+        r = aq_submission_read(a, aq_buf_str(&text), text.len, path, ret, err);
+    return r;
+}
+
+/* ---- the whole ---- */
+
+static void tell_signature(const aq_submission *s, aq_findings *findings)
+{
+    if (s->local)
+        aq_findings_add(findings, AQ_RULE_INTAKE_UNSIGNED, NULL,
+                        "A local folder or archive: nobody signed it.");
+    else if (s->signature == AQ_SIGNATURE_NONE)
+        aq_findings_add(findings, AQ_RULE_INTAKE_UNSIGNED, NULL, "The envelope has no signature.");
+}
+
+static int unpack_and_read(aq_arena *a, const char *artifact, const char *temp_dir,
+                           aq_budget *budget, aq_findings *findings, aq_progress progress,
+                           void *arg, aq_intake *in, aq_err *err)
+{
+    int r = aq_unpack(a, artifact, temp_dir, budget, findings, progress, arg, &in->package, err);
+
+    if (r < 0)
+        return r;
+    tell_signature(&in->submission, findings);
+    if (progress)
+        progress(arg, "reading the manifest", in->package.count, in->package.bytes);
+    r = read_manifest(a, budget, findings, in, err);
+    if (r < 0) {
+        aq_package_close(&in->package);
+        return r;
+    }
+    in->broken = findings->per_rule[AQ_RULE_INTAKE_UNPACKER] > 0;
+    return 0;
+}
+
+int aq_intake_open(aq_arena *a, const char *path, const char *artifact, const char *temp_dir,
+                   aq_budget *budget, aq_findings *findings, aq_progress progress, void *arg,
+                   aq_intake *ret, aq_err *err)
+{
+    aq_intake in = {.package = {.image = -1}};
+    int r;
+
+    if (artifact || is_envelope(path)) {
+        r = read_envelope(a, path, &artifact, &in.submission, err);
+    } else {
+        artifact = path;
+        r = aq_submission_local(a, &in.submission, err);
+    }
+    if (r < 0)
+        return r;
+    r = unpack_and_read(a, artifact, temp_dir, budget, findings, progress, arg, &in, err);
+    if (r < 0) {
+        aq_submission_close(&in.submission);
+        return r;
+    }
+    *ret = in;
+    return 0;
+}
+
+void aq_intake_close(aq_intake *in)
+{
+    if (!in)
+        return;
+    aq_package_close(&in->package);
+    aq_submission_close(&in->submission);
+}
