@@ -30,7 +30,7 @@
 #include "store/internal.h"
 
 enum {
-    BATCH_KEYS = 1 << 18, /* keys that are sorted together before they are entered */
+    BATCH_KEYS = 1 << 21, /* keys that are sorted together before they are entered */
 };
 
 typedef struct entry {
