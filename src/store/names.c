@@ -30,6 +30,7 @@
 #include "store/internal.h"
 
 enum {
+    LARGE = 20000,        /* names that come at once */
     BATCH_KEYS = 1 << 21, /* keys that are sorted together before they are entered */
 };
 
@@ -337,13 +338,26 @@ static int enter_names(aq_store *s, const aq_known *known, size_t count, aq_err 
     return write_keys(s, &keys, err);
 }
 
+/* A large list touches its indexes in no order: they should fit into memory meanwhile. */
+static int set_cache(aq_store *s, bool large, aq_err *err)
+{
+    return aq_store_exec(s, large ? "PRAGMA cache_size=-524288" : "PRAGMA cache_size=-16384",
+                         "sizing the cache", err);
+}
+
 int aq_store_know_many(aq_store *s, const aq_known *known, size_t count, aq_err *err)
 {
-    int r = aq_store_lock(s, err);
+    bool large = count > LARGE;
+    aq_err ignored;
+    int r;
 
-    if (r < 0)
+    if (large && (r = set_cache(s, true, err)) < 0)
         return r;
-    return aq_store_unlock(s, enter_names(s, known, count, err), err);
+    if ((r = aq_store_lock(s, err)) == 0)
+        r = aq_store_unlock(s, enter_names(s, known, count, err), err);
+    if (large)
+        set_cache(s, false, &ignored);
+    return r;
 }
 
 int aq_store_know(aq_store *s, const aq_known *known, aq_err *err)
