@@ -214,16 +214,14 @@ static void add_shares(json_t *list, const aq_survey *s)
 
     if (!s->complete)
         aq_buf_adds(&b, "The survey did not finish; so far: ");
-    aq_buf_adds(&b, "Of ");
     aq_part_plural(&b, s->files, "file", "files");
-    aq_buf_adds(&b, " (");
+    aq_buf_adds(&b, ", ");
     aq_part_bytes(&b, s->bytes);
-    aq_buf_adds(&b, "): ");
+    aq_buf_adds(&b, ": ");
     add_share(&b, "", s->generated_bytes, s->bytes, "generated");
     add_share(&b, ", ", s->vendored_bytes, s->bytes, "vendored");
     add_share(&b, ", ", s->minified_bytes, s->bytes, "minified");
     add_share(&b, ", ", s->binary_bytes, s->bytes, "binary");
-    aq_buf_adds(&b, ".");
     add_line(list, s->complete ? "share" : "unread", &b, NULL, 0, NULL);
 }
 

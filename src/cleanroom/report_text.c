@@ -128,7 +128,7 @@ static void flow(writer *w, unsigned column, unsigned indent, unsigned rows, con
     shown(&b, text);
     for (s = aq_buf_str(&b);; rows -= rows > 0) {
         unsigned room = w->width - column;
-        size_t end;
+        size_t end, last;
         if (columns(s) <= room) {
             aq_buf_adds(w->out, s);
             newline(w);
@@ -141,7 +141,9 @@ static void flow(writer *w, unsigned column, unsigned indent, unsigned rows, con
             return;
         }
         end = row_break(s, room);
-        aq_buf_add(w->out, s, end > 0 && s[end - 1] == ' ' ? end - 1 : end);
+        for (last = end; last > 0 && s[last - 1] == ' ';)
+            last--;
+        aq_buf_add(w->out, s, last);
         newline(w);
         for (s += end; *s == ' ';)
             s++;
@@ -262,7 +264,7 @@ static unsigned rows_wanted(const writer *w, const char *text)
 }
 
 /* Every line of the checklist gets one row; what is left of the screen goes to the first place to
- * look, then to the others in order. */
+ * look, to the last line (the shares), then to the others in order. */
 static void share_rows(const writer *w, const json_t *list, unsigned *rows)
 {
     unsigned free_rows = w->rows + 2 + (unsigned)json_array_size(list) < SCREEN
@@ -277,11 +279,11 @@ static void share_rows(const writer *w, const json_t *list, unsigned *rows)
         if (first == json_array_size(list) && strcmp(aq_part_str(row, "risk", ""), "look") == 0)
             first = i;
     }
-    for (size_t n = 0; n <= json_array_size(list); n++) {
+    for (size_t n = 0, count = json_array_size(list); n < count + 2; n++) {
         aq_auto_buf b = {0};
         unsigned more;
-        i = n == 0 ? first : n - 1;
-        if (i == json_array_size(list) || (n > 0 && i == first))
+        i = n == 0 ? first : n == 1 ? count - 1 : n - 2;
+        if (i >= count || (n > 1 && (i == first || i == count - 1)))
             continue;
         row_text(json_array_get(list, i), &b);
         more = rows_wanted(w, aq_buf_str(&b)) - 1;
