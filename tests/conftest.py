@@ -1,23 +1,46 @@
-"""Shared by all pytest files: where the program and the outside test data are."""
+"""What the Python-driven tests share: the program, a state folder of their own, the test data."""
+import json
 import os
 import pathlib
+import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium"))
+
+
+class Aquarium:
+    """Runs the program with a state folder of its own."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def run(self, *args, cwd=None, env=None, check=None, timeout=300, input=None):
+        e = {"PATH": os.environ["PATH"], "HOME": str(self.state), "LANG": "C.UTF-8",
+             "AQUARIUM_HOME": str(self.state / "state"), **(env or {})}
+        done = subprocess.run([PROGRAM, *map(str, args)], cwd=cwd, env=e, timeout=timeout,
+                              input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if check is not None:
+            assert done.returncode == check, (args, done.returncode, done.stdout[-2000:],
+                                              done.stderr[-2000:])
+        return done
+
+    def validate(self, package, *args, check=None):
+        """The report as an object."""
+        done = self.run("validate", "--json", *args, package, check=check)
+        assert done.returncode in (0, 1, 2, 3), (done.returncode, done.stderr[-2000:])
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def aquarium(tmp_path):
+    return Aquarium(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def root():
     return ROOT
-
-
-@pytest.fixture(scope="session")
-def aquarium():
-    """The program under test."""
-    path = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium"))
-    assert path.is_file(), f"{path} is not built; run tools/build"
-    return path
 
 
 @pytest.fixture(scope="session")

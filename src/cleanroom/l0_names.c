@@ -301,6 +301,23 @@ static int check_index(question *q, aq_err *err)
     return check_affixes(q, err);
 }
 
+/* Shown as it looks and as it is: on the screen the two cannot be told apart. */
+static void tell_mixed(aq_findings *out, const char *name, const char *wrong)
+{
+    const unsigned char *p = (const unsigned char *)name, *end = p + strlen(name);
+    aq_auto_buf spelled = {0};
+
+    while (p < end) {
+        int32_t code = aq_utf8_next(&p, end);
+        if (code >= 0x80)
+            aq_buf_addf(&spelled, "[U+%04X]", (unsigned)code);
+        else
+            aq_buf_addc(&spelled, code < 0 ? '?' : (char)code);
+    }
+    aq_findings_add(out, AQ_RULE_L0_NAME_MIXED, NULL, "The name \"%s\" %s: it is spelled %s", name,
+                    wrong, aq_buf_str(&spelled));
+}
+
 int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err)
 {
     const char *space = aq_gate_namespace(in, out->arena), *wrong;
@@ -324,7 +341,7 @@ int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err)
         return 0;
     }
     if ((wrong = aq_name_mixed(q.name)) || (wrong = aq_name_mixed(q.space)))
-        aq_findings_add(out, AQ_RULE_L0_NAME_MIXED, NULL, "The name \"%s\" %s", q.name, wrong);
+        tell_mixed(out, aq_name_mixed(q.name) ? q.name : q.space, wrong);
     else if (!usual(q.name))
         aq_findings_add(out, AQ_RULE_L0_NAME_ODD, NULL,
                         "The name \"%s\" has other characters than lower-case letters, digits and "

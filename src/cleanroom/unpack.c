@@ -364,6 +364,19 @@ static void *in_arena(aq_arena *a, const void *from, size_t count, size_t size)
     return count ? memcpy(to, from, count * size) : to;
 }
 
+/* "examples/adder.wasm" is called adder.wasm; "some/folder/" is called folder. */
+static const char *last_part(aq_arena *a, const char *path)
+{
+    size_t end = strlen(path), start;
+
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && path[start - 1] != '/'; start--)
+        ;
+    return aq_text_quoted(a, start < end ? path + start : path, start < end ? end - start : end,
+                          1024);
+}
+
 static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
 {
     int r = aq_image_seal(f->image, f->wrapper, f->budget->limit[AQ_BUDGET_PATH], p, err);
@@ -371,7 +384,7 @@ static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
     if (r < 0)
         return r;
     p->form = f->form ? f->form : "unknown";
-    p->name = aq_text_quoted(f->arena, path, strlen(path), 1024);
+    p->name = last_part(f->arena, path);
     p->wrapper = f->wrapper ? aq_text_quoted(f->arena, f->wrapper, strlen(f->wrapper), 1024) : NULL;
     if (p->count == 0 && !f->findings->incomplete)
         aq_findings_add(f->findings, AQ_RULE_INTAKE_EMPTY, NULL, "There is no file in it.");

@@ -147,7 +147,9 @@ static int check_seen(job *j, const aq_entry *e, aq_err *err)
     case AQ_SEEN_FOLDER:
         return AQ_SINK_SKIP;
     case AQ_SEEN_FILE:
-        return leave_out(j, e, AQ_RULE_INTAKE_PATH_DUPLICATE, "the path comes a second time", err);
+        return leave_out(
+            j, e, AQ_RULE_INTAKE_PATH_DUPLICATE,
+            "stands in the archive twice; programs differ in which of the two they take", err);
     case AQ_SEEN_CONFLICT:
         break;
     }

@@ -20,6 +20,7 @@ typedef struct aq_home {
 } aq_home;
 
 /* `path` NULL: $AQUARIUM_HOME, else $XDG_STATE_HOME/aquarium, else ~/.local/state/aquarium. */
+char *aq_home_path(const char *given, aq_err *err); /* NULL with `err` set; the caller frees */
 int aq_home_open(const char *path, aq_home *ret, aq_err *err);
 void aq_home_close(aq_home *h);
 
@@ -33,6 +34,7 @@ typedef struct aq_walk_options {
 typedef struct aq_walk_result {
     aq_verdict verdict;
     json_t *report, *evidence; /* owned */
+    char *evidence_path;       /* where the state folder keeps it; owned */
 } aq_walk_result;
 
 /* Negative when we failed before a verdict could be recorded. */

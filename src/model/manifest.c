@@ -404,6 +404,20 @@ static void merge_declared(detection *d, const aq_capabilities *from)
     }
 }
 
+/* What the speaker's dialect has no place for (server.json knows no licence) stands in the next
+ * manifest at the top. Identity is never borrowed: name, version and type are the speaker's. */
+static void merge_about(aq_manifest *m, const aq_manifest *from)
+{
+    if (!m->license)
+        m->license = from->license;
+    if (!m->author)
+        m->author = from->author;
+    if (!m->homepage)
+        m->homepage = from->homepage;
+    if (!m->description)
+        m->description = from->description;
+}
+
 static void read_others(detection *d)
 {
     const candidate *speaker = &d->items[0];
@@ -426,8 +440,10 @@ static void read_others(detection *d)
         merge(d, &other, &work);
         if (union_of)
             merge_declared(d, &other.declared);
-        if (c->rank <= RANK_CONFIG || c->rank == RANK_PLAIN_NPM || c->rank == RANK_PLAIN_PYTHON)
+        if (c->rank <= RANK_CONFIG || c->rank == RANK_PLAIN_NPM || c->rank == RANK_PLAIN_PYTHON) {
+            merge_about(m, &other);
             compare_names(d, c, other.name);
+        }
         if (c->rank == speaker->rank && c->rank < RANK_SUB_PLUGIN)
             aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_AMBIGUOUS, c->file->path,
                             "stands beside %.200s", m->file);

@@ -11,18 +11,11 @@
 #include "base/budget.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "kernel/probe.h"
 #include "model/package.h"
 
 typedef enum aq_sandbox_tier { AQ_T0, AQ_T1, AQ_T2 } aq_sandbox_tier;
 const char *aq_sandbox_tier_name(aq_sandbox_tier t); /* "t0", "t1", "t2" */
-
-/* What one mechanism of this host offers. */
-typedef struct aq_probe_point {
-    const char *name; /* "landlock", "cgroup.memory", "user-namespaces", "kvm" … */
-    bool usable;
-    const char *level;  /* "ABI 7", "v2", "version 1.2.3"; NULL when it has none */
-    const char *remedy; /* what an operator can do when it is not usable; NULL when usable */
-} aq_probe_point;
 
 typedef struct aq_probe {
     bool usable;           /* this backend can run here at all */

@@ -1,0 +1,333 @@
+/* The walk of a submission: intake, then each stage, then verdict, report, evidence; see walk.h.
+ *
+ * Order is the point of this file. A stage's decision is durable in the ledger before the next
+ * stage starts; the verdict is in the ledger before anyone hears of it; evidence is made last,
+ * because it names its ledger entry. If the ledger cannot be written the walk fails: an answer
+ * that was not recorded is not given. */
+#include "cleanroom/walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "cleanroom/report.h"
+#include "trust/evidence.h"
+
+const aq_stage aq_stages[AQ_LAYER_COUNT] = {
+    [AQ_LAYER_INTAKE] = {.layer =
+                             AQ_LAYER_INTAKE}, /* done before the stages: it makes the package */
+    [AQ_LAYER_L0] = {.layer = AQ_LAYER_L0, .run = aq_stage_l0},
+    [AQ_LAYER_L1] = {.layer = AQ_LAYER_L1},
+    [AQ_LAYER_L15] = {.layer = AQ_LAYER_L15},
+    [AQ_LAYER_L2] = {.layer = AQ_LAYER_L2},
+    [AQ_LAYER_L3] = {.layer = AQ_LAYER_L3},
+};
+
+/* What one walk holds; dies with it. */
+typedef struct walk {
+    aq_home *home;
+    const aq_walk_options *options;
+    aq_arena *arena;
+    aq_budget budget;
+    aq_policy policy;
+    aq_findings *findings;
+    aq_intake intake;
+    aq_survey survey;
+    aq_stage_result stages[AQ_LAYER_COUNT];
+    aq_digest verdict_digest;
+    bool replayed; /* the store knows this submission already and keeps what it has */
+    int64_t now;
+} walk;
+
+static void walk_close(walk *w)
+{
+    aq_intake_close(&w->intake);
+    aq_arena_free(w->arena);
+}
+
+/* The digest of one layer's findings: what its ledger entry commits to. */
+static aq_digest layer_digest(const aq_findings *f, aq_layer layer)
+{
+    aq_auto_json json_t *list = json_array();
+    aq_digest d;
+
+    for (size_t i = 0; i < f->count; i++)
+        if (aq_rule_get(f->items[i].rule)->layer == layer)
+            json_array_append_new(list, aq_finding_canonical(&f->items[i]));
+    if (aq_json_digest(list, &d) < 0)
+        aq_panic("a finding has no canonical form");
+    return d;
+}
+
+static aq_decision decide(const aq_findings *f, aq_layer layer)
+{
+    aq_severity worst = AQ_INFO;
+    bool incomplete = false;
+
+    for (aq_rule_id i = 0; i < AQ_RULE_COUNT; i++)
+        if (f->per_rule[i] && aq_rule_get(i)->layer == layer && aq_rule_get(i)->severity > worst)
+            worst = aq_rule_get(i)->severity;
+    for (size_t i = 0; i < f->count; i++)
+        incomplete |= f->items[i].incomplete && aq_rule_get(f->items[i].rule)->layer == layer;
+    if (worst == AQ_REJECT)
+        return AQ_STAGE_REJECT;
+    if (incomplete)
+        return AQ_STAGE_INCONCLUSIVE;
+    return worst == AQ_REVIEW ? AQ_STAGE_REVIEW : AQ_STAGE_PASS;
+}
+
+static void set_digest(json_t *o, const char *key, const aq_digest *d)
+{
+    char hex[AQ_SHA256_HEX];
+
+    json_object_set_new(o, key, json_string(aq_digest_hex(d, hex)));
+}
+
+static int record_decision(walk *w, aq_layer layer, aq_err *err)
+{
+    aq_auto_json json_t *body = json_object();
+    aq_digest findings = layer_digest(w->findings, layer);
+    uint64_t index;
+    aq_digest leaf;
+
+    json_object_set_new(body, "kind", json_string("decision"));
+    json_object_set_new(body, "submission", json_string(w->intake.submission.id));
+    json_object_set_new(body, "stage", json_string(aq_layer_name(layer)));
+    json_object_set_new(body, "decision", json_string(aq_decision_name(w->stages[layer].decision)));
+    set_digest(body, "package", &w->intake.package.digest);
+    set_digest(body, "findings", &findings);
+    if (aq_ledger_append(w->home->ledger, body, &index, &leaf, err) < 0)
+        return aq_err_within(err, "%s's decision could not be recorded", aq_layer_title(layer));
+    return 0;
+}
+
+static const char *reason_of(const walk *w, aq_layer layer)
+{
+    aq_decision d = w->stages[layer].decision;
+
+    for (size_t i = 0; i < w->findings->count; i++) {
+        const aq_finding *f = &w->findings->items[i];
+        bool tells = d == AQ_STAGE_INCONCLUSIVE
+                         ? f->incomplete
+                         : aq_finding_severity(f) == aq_findings_worst(w->findings);
+        if (aq_rule_get(f->rule)->layer == layer && tells)
+            return aq_arena_strdup(w->arena, f->message);
+    }
+    return NULL;
+}
+
+static int close_stage(walk *w, aq_layer layer, aq_err *err)
+{
+    aq_stage_result *s = &w->stages[layer];
+
+    if (s->decision == AQ_STAGE_NOT_RUN)
+        s->decision = decide(w->findings, layer);
+    if (!s->reason && s->decision != AQ_STAGE_PASS)
+        s->reason = reason_of(w, layer);
+    return record_decision(w, layer, err);
+}
+
+static int run_stage(walk *w, const aq_stage_input *in, aq_layer layer, aq_err *err)
+{
+    const aq_stage *stage = &aq_stages[layer];
+    aq_stage_result *s = &w->stages[layer];
+    aq_err ours = {0};
+
+    if (stage->applies && !stage->applies(in, &s->reason)) {
+        s->decision = AQ_STAGE_SKIPPED;
+    } else if (!stage->run) {
+        s->reason = "not built into this version";
+        return 0;
+    } else if (stage->run(in, &w->budget, w->findings, &ours) < 0) {
+        s->decision = AQ_STAGE_INCONCLUSIVE;
+        s->reason = aq_arena_printf(w->arena, "our own failure: %s", ours.text);
+    }
+    return close_stage(w, layer, err);
+}
+
+static int run_stages(walk *w, aq_err *err)
+{
+    const aq_stage_input in = {.submission = &w->intake.submission,
+                               .package = &w->intake.package,
+                               .manifest = &w->intake.manifest,
+                               .policy = &w->policy,
+                               .store = w->home->store,
+                               .now = w->now};
+    aq_layer ended = AQ_LAYER_COUNT;
+
+    if (w->stages[AQ_LAYER_INTAKE].decision == AQ_STAGE_REJECT)
+        ended = AQ_LAYER_INTAKE;
+    for (aq_layer layer = AQ_LAYER_L0; layer < AQ_LAYER_COUNT; layer++) {
+        if (ended != AQ_LAYER_COUNT) {
+            w->stages[layer].reason =
+                aq_arena_printf(w->arena, "the walk ended at %s", aq_layer_title(ended));
+            continue;
+        }
+        if (run_stage(w, &in, layer, err) < 0)
+            return err->code;
+        if (w->stages[layer].decision == AQ_STAGE_REJECT)
+            ended = layer;
+    }
+    return 0;
+}
+
+static int take_in(walk *w, aq_err *err)
+{
+    const aq_walk_options *o = w->options;
+    aq_stage_result *s = &w->stages[AQ_LAYER_INTAKE];
+    int r;
+
+    r = aq_intake_open(w->arena, o->path, o->artifact, w->home->path, &w->budget, w->findings,
+                       o->progress, o->progress_arg, &w->intake, err);
+    if (r < 0)
+        return r;
+    r = aq_store_begin(w->home->store, &w->intake.submission, err);
+    if (r == -EEXIST) {
+        w->replayed = true;
+        aq_findings_add(w->findings, AQ_RULE_INTAKE_REPLAYED, NULL, "submission %s was seen before",
+                        w->intake.submission.id);
+        r = 0;
+    }
+    if (r < 0)
+        return r;
+    if (w->intake.broken) {
+        s->decision = AQ_STAGE_INCONCLUSIVE;
+        s->reason = "a parser in the jail gave no answer";
+    }
+    return close_stage(w, AQ_LAYER_INTAKE, err);
+}
+
+static int make_report(walk *w, aq_walk_result *out, aq_err *err)
+{
+    aq_report_in in = {.submission = &w->intake.submission,
+                       .package = &w->intake.package,
+                       .manifest = &w->intake.manifest,
+                       .findings = w->findings,
+                       .stages = w->stages,
+                       .survey = &w->survey,
+                       .policy = &w->policy,
+                       .budget = &w->budget,
+                       .time = w->now};
+    int r;
+
+    aq_findings_sort(w->findings);
+    in.verdict = aq_verdict_judge(w->stages, w->findings, &w->intake.package);
+    in.verdict_digest = aq_verdict_digest(in.verdict, w->stages, w->findings,
+                                          &w->intake.package.digest, NULL, NULL);
+    if ((r = aq_store_snapshot(w->home->store, &in.store_snapshot, err)) < 0 ||
+        (r = aq_store_known_count(w->home->store, &in.known_names, err)) < 0)
+        return r;
+    w->verdict_digest = in.verdict_digest;
+    out->verdict = in.verdict;
+    out->report = aq_report_json(&in);
+    return 0;
+}
+
+/* What the store remembers. A name that came in an envelope is taken from now on, provisionally:
+ * only an operator or a verified signature confirms it. */
+static int remember(walk *w, const aq_walk_result *out, uint64_t index, aq_err *err)
+{
+    const aq_submission *sub = &w->intake.submission;
+    aq_known known = {
+        .namespace_ = sub->namespace_, .name = sub->name, .publisher = sub->publisher};
+    int r;
+
+    if (w->replayed)
+        return 0;
+    r = aq_store_finish(w->home->store, sub->id, &w->intake.package, &w->intake.manifest,
+                        out->verdict, &w->verdict_digest, out->report, index, err);
+    if (r == 0 && !sub->local && out->verdict != AQ_REJECTED)
+        r = aq_store_know(w->home->store, &known, err);
+    return r;
+}
+
+static int keep_evidence(walk *w, uint64_t index, aq_walk_result *out, aq_err *err)
+{
+    aq_auto_buf name = {0}, text = {0};
+    int r = aq_make_dirs_at(w->home->dirfd, "evidence", err);
+
+    if (r < 0)
+        return r;
+    /* Named by its ledger entry: a replayed submission cannot overwrite older evidence. */
+    aq_buf_addf(&name, "evidence/%08llu.json", (unsigned long long)index);
+    aq_json_pretty(out->evidence, &text);
+    r = aq_write_file(w->home->dirfd, name.data, text.data, text.len, 0644, err);
+    if (r < 0)
+        return r;
+    aq_buf_clear(&text);
+    aq_buf_addf(&text, "%s/%s", w->home->path, name.data);
+    out->evidence_path = aq_buf_take(&text);
+    return 0;
+}
+
+/* The verdict's entry, then evidence that names it. */
+static int seal(walk *w, aq_walk_result *out, aq_err *err)
+{
+    const aq_submission *sub = &w->intake.submission;
+    aq_auto_json json_t *body = json_object();
+    aq_auto_json json_t *proof = NULL;
+    aq_evidence_in in = {.report = out->report,
+                         .package = w->intake.package.digest,
+                         .package_name = w->intake.manifest.name ? w->intake.manifest.name
+                                                                 : w->intake.package.name,
+                         .submission = sub->id,
+                         .nonce = sub->nonce};
+    aq_digest report;
+    int r;
+
+    if (aq_json_digest(out->report, &report) < 0)
+        return aq_fail(err, -EDOM, "the report has no canonical form");
+    json_object_set_new(body, "kind", json_string("verdict"));
+    json_object_set_new(body, "submission", json_string(sub->id));
+    json_object_set_new(body, "verdict", json_string(aq_verdict_name(out->verdict)));
+    json_object_set(body, "verdict_digest", json_object_get(out->report, "verdict_digest"));
+    set_digest(body, "package", &w->intake.package.digest);
+    set_digest(body, "report", &report);
+    if ((r = aq_ledger_append(w->home->ledger, body, &in.ledger_index, &in.ledger_leaf, err)) < 0)
+        return aq_err_within(err, "the verdict could not be recorded");
+    if ((r = aq_ledger_publish(w->home->ledger, err)) < 0 ||
+        (r = aq_ledger_prove(w->home->ledger, in.ledger_index, &proof, err)) < 0)
+        return r;
+    in.ledger_proof = proof;
+    if ((r = aq_evidence_make(w->home->keys, &in, &out->evidence, err)) < 0)
+        return r;
+    if ((r = keep_evidence(w, in.ledger_index, out, err)) < 0)
+        return r;
+    return remember(w, out, in.ledger_index, err);
+}
+
+int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err *err)
+{
+    __attribute__((cleanup(walk_close)))
+    walk w = {.home = home, .options = o, .arena = aq_arena_new(), .now = aq_now()};
+    __attribute__((cleanup(aq_walk_result_free))) aq_walk_result out = {0};
+    int r;
+
+    w.intake.package.image = -1;
+    w.findings = aq_findings_new(w.arena);
+    aq_budget_init(&w.budget);
+    for (aq_layer i = 0; i < AQ_LAYER_COUNT; i++)
+        w.stages[i].layer = i;
+    if ((r = aq_policy_load(home->dirfd, &w.policy, err)) < 0 || (r = take_in(&w, err)) < 0 ||
+        (r = run_stages(&w, err)) < 0)
+        return r;
+    if (aq_survey_run(w.arena, &w.intake.package, &w.budget, &w.survey, err) < 0)
+        w.survey = (aq_survey){.complete = false};
+    if ((r = make_report(&w, &out, err)) < 0 || (r = seal(&w, &out, err)) < 0)
+        return r;
+    *ret = out;
+    out = (aq_walk_result){0};
+    return 0;
+}
+
+void aq_walk_result_free(aq_walk_result *r)
+{
+    json_decref(r->report);
+    json_decref(r->evidence);
+    free(r->evidence_path);
+    *r = (aq_walk_result){0};
+}

@@ -1,0 +1,163 @@
+/* Command lines: parsing and help, both drawn from a command's own description; see cli.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+static size_t option_count(const aq_command *c)
+{
+    size_t n = 0;
+
+    while (c->options[n].name)
+        n++;
+    return n;
+}
+
+static int find_option(const aq_command *c, const char *name, size_t len)
+{
+    for (size_t i = 0; c->options[i].name; i++)
+        if (strlen(c->options[i].name) == len && memcmp(c->options[i].name, name, len) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *aq_arg(const aq_command *c, const aq_args *a, const char *name)
+{
+    int i = find_option(c, name, strlen(name));
+
+    if (i < 0)
+        aq_panic("%s has no option --%s", c->name, name);
+    return a->value[i];
+}
+
+bool aq_flag(const aq_command *c, const aq_args *a, const char *name)
+{
+    return aq_arg(c, a, name) != NULL;
+}
+
+int aq_say_usage(const aq_command *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("aquarium: ", stderr);
+    if (c)
+        fprintf(stderr, "%s: ", c->name);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\nSee 'aquarium %s--help'.\n", c ? c->name : "");
+    return AQ_EXIT_USAGE;
+}
+
+int aq_say_failed(const aq_err *err)
+{
+    fprintf(stderr, "aquarium: %s\n", err->text[0] ? err->text : "failed");
+    return AQ_EXIT_OURS;
+}
+
+/* The option that was probably meant, for the message. */
+static const char *nearest_option(const aq_command *c, const char *name)
+{
+    const char *best = NULL;
+    size_t least = 3;
+
+    for (size_t i = 0; c->options[i].name; i++) {
+        size_t d = aq_text_distance(name, c->options[i].name, 2);
+        if (d < least) {
+            least = d;
+            best = c->options[i].name;
+        }
+    }
+    return best;
+}
+
+static int parse_option(const aq_command *c, int argc, char **argv, int *at, aq_args *ret)
+{
+    const char *name = argv[*at] + 2;
+    const char *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    int i = find_option(c, name, len);
+
+    if (i < 0) {
+        char shown[128];
+        const char *meant;
+        snprintf(shown, sizeof shown, "%.*s", (int)(len > 100 ? 100 : len), name);
+        meant = nearest_option(c, shown);
+        if (meant)
+            return aq_say_usage(c, "unknown option --%s; did you mean --%s?", shown, meant);
+        return aq_say_usage(c, "unknown option --%s", shown);
+    }
+    if (ret->value[i])
+        return aq_say_usage(c, "--%s was given twice", c->options[i].name);
+    if (!c->options[i].argument) {
+        if (equals)
+            return aq_say_usage(c, "--%s takes no value", c->options[i].name);
+        ret->value[i] = "";
+    } else if (equals) {
+        ret->value[i] = equals + 1;
+    } else if (*at + 1 < argc) {
+        ret->value[i] = argv[++*at];
+    } else {
+        return aq_say_usage(c, "--%s needs a value (%s)", c->options[i].name,
+                            c->options[i].argument);
+    }
+    return AQ_PARSE_RUN;
+}
+
+int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
+{
+    bool only_operands = false;
+
+    *ret = (aq_args){0};
+    if (option_count(c) > AQ_OPTIONS)
+        aq_panic("%s has too many options", c->name);
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (!only_operands && strcmp(word, "--") == 0) {
+            only_operands = true;
+        } else if (!only_operands && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            aq_auto_buf help = {0};
+            aq_command_help(c, &help);
+            fwrite(help.data, 1, help.len, stdout);
+            return fflush(stdout) == 0 ? 0 : AQ_EXIT_OURS;
+        } else if (!only_operands && strncmp(word, "--", 2) == 0) {
+            int r = parse_option(c, argc, argv, &i, ret);
+            if (r != AQ_PARSE_RUN)
+                return r;
+        } else if (!only_operands && word[0] == '-' && word[1]) {
+            return aq_say_usage(c, "unknown option %.100s (options are long: --json)", word);
+        } else if (ret->operands == c->max_operands) {
+            return aq_say_usage(c, "one argument too many: %.200s", word);
+        } else {
+            ret->operand[ret->operands++] = word;
+        }
+    }
+    if (ret->operands < c->min_operands)
+        return aq_say_usage(c, "an argument is missing: aquarium %s %s", c->name, c->usage);
+    return AQ_PARSE_RUN;
+}
+
+const char aq_verdict_exits[] = "  0   pass\n"
+                                "  1   review: a person must look\n"
+                                "  2   reject\n"
+                                "  3   inconclusive: something was not read or did not finish\n"
+                                "  64  the command line was wrong\n"
+                                "  70  our own failure; nothing is known about the package\n";
+
+void aq_command_help(const aq_command *c, aq_buf *out)
+{
+    aq_buf_addf(out, "aquarium %s: %s\n\nUsage: aquarium %s %s\n\n%s\n\nOptions:\n", c->name,
+                c->summary, c->name, c->usage, c->description);
+    for (const aq_option *o = c->options; o->name; o++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        aq_buf_addf(out, "  %-22s %s\n", left, o->help);
+    }
+    aq_buf_addf(out, "  %-22s %s\n", "--help", "this text");
+    aq_buf_addf(out, "\nExit status:\n%s\nExamples:\n%s", c->exits ? c->exits : aq_verdict_exits,
+                c->examples);
+}

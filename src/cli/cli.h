@@ -1,0 +1,74 @@
+/* What the commands share: a command describes itself in one struct, from which parsing, --help and
+ * completion follow; and a few ways of speaking to people. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* Exit statuses, the same for every command. 0…3 are verdicts. */
+enum { AQ_EXIT_USAGE = 64, AQ_EXIT_OURS = 70 };
+
+typedef struct aq_option {
+    const char *name;     /* without dashes */
+    const char *argument; /* "FILE", or NULL for a flag */
+    const char *help;
+} aq_option;
+
+enum { AQ_OPTIONS = 16, AQ_OPERANDS = 8 };
+
+/* A parsed command line. `value[i]` belongs to option i: NULL when not given, "" for a flag. */
+typedef struct aq_args {
+    const char *value[AQ_OPTIONS];
+    const char *operand[AQ_OPERANDS];
+    size_t operands;
+} aq_args;
+
+typedef struct aq_command {
+    const char *name, *summary;
+    const char *usage;        /* what follows "aquarium NAME" */
+    const char *description;  /* a paragraph or two */
+    const aq_option *options; /* ended by an empty row */
+    const char *const *words; /* sub-commands, NULL-terminated, or NULL */
+    const char *examples;
+    const char *exits; /* NULL: the verdict table */
+    size_t min_operands, max_operands;
+    int (*run)(const aq_args *args); /* returns the exit status */
+} aq_command;
+
+#define AQ_COMMAND(id) extern const aq_command aq_command_##id;
+#include "cli/commands.def"
+#undef AQ_COMMAND
+
+/* All of them, NULL-terminated. */
+extern const aq_command *const aq_commands[];
+
+/* 0, or the exit status to leave with (help was printed, or usage was wrong and said so). The
+ * options every command has (--json, --state, --help) are added here. */
+enum { AQ_PARSE_RUN = -1 };
+int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret);
+/* The value of option `name`; NULL when not given. */
+const char *aq_arg(const aq_command *c, const aq_args *a, const char *name);
+bool aq_flag(const aq_command *c, const aq_args *a, const char *name);
+void aq_command_help(const aq_command *c, aq_buf *out);
+/* The manual page of a command, and of the program, as roff. */
+void aq_command_man(const aq_command *c, aq_buf *out);
+void aq_overview_man(aq_buf *out);
+/* What 0…3, 64 and 70 mean. */
+extern const char aq_verdict_exits[];
+
+/* "aquarium: …" on standard error; returns the status. */
+int aq_say_usage(const aq_command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int aq_say_failed(const aq_err *err);
+
+/* Writes to standard output, or to `path` when given and not "-"; -errno with `err` set. A pipe
+ * that was closed by its reader is not an error. */
+int aq_put(const char *path, const void *data, size_t len, aq_err *err);
+int aq_put_json(const char *path, const json_t *value, aq_err *err);
+
+/* Colour: --color always|never, else NO_COLOR, TERM=dumb and whether the stream is a terminal. */
+bool aq_colour(const char *choice, int fd);
+unsigned aq_terminal_width(int fd);

@@ -1,0 +1,164 @@
+/* aquarium doctor: what holds on this host and in this state folder, and what to do about the rest.
+ *
+ * Our own parts are tried for real (a jail is started, the store opened, the ledger read again);
+ * the kernel's are probed by doing. Backends add their own points when they land. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cleanroom/walk.h"
+#include "cli/cli.h"
+#include "jail/jail.h"
+#include "kernel/probe.h"
+
+static const aq_option options[] = {{"json", NULL, "print the result as JSON"},
+                                    {"color", "WHEN", "auto, always or never"},
+                                    {"state", "DIR", "state folder"},
+                                    {0}};
+
+enum { WELL = 0, WEAKER = 1, CANNOT_WORK = 3, FREE_MB = 1024 };
+
+typedef struct section {
+    const char *name, *title;
+    aq_probe_list list;
+} section;
+
+static void examine_state(aq_arena *a, const char *given, aq_probe_list *l)
+{
+    __attribute__((cleanup(aq_home_close))) aq_home home = {.dirfd = -1};
+    aq_ledger_audit audit;
+    struct statvfs fs;
+    uint64_t known = 0;
+    aq_err err = {0};
+
+    if (aq_home_open(given, &home, &err) < 0) {
+        aq_probe_add(a, l, "state-folder", false, NULL, aq_arena_strdup(a, err.text));
+        return;
+    }
+    aq_probe_add(a, l, "state-folder", true, aq_arena_strdup(a, home.path), NULL);
+    if (statvfs(home.path, &fs) == 0) {
+        uint64_t free_mb = fs.f_bavail * fs.f_frsize >> 20;
+        aq_probe_add(a, l, "disk-space", free_mb >= FREE_MB,
+                     aq_arena_printf(a, "%llu MB free", (unsigned long long)free_mb),
+                     "free at least 1 GB: a package may unpack to that size");
+    }
+    if (aq_store_known_count(home.store, &known, &err) < 0)
+        aq_probe_add(a, l, "store", false, NULL, aq_arena_strdup(a, err.text));
+    else
+        aq_probe_add(a, l, "store", true,
+                     aq_arena_printf(a, "%llu known names", (unsigned long long)known), NULL);
+    if (aq_ledger_verify(home.ledger, &audit, &err) < 0)
+        aq_probe_add(a, l, "ledger", false, NULL, aq_arena_strdup(a, err.text));
+    else
+        aq_probe_add(a, l, "ledger", true,
+                     aq_arena_printf(a, "%llu entries verify", (unsigned long long)audit.entries),
+                     NULL);
+}
+
+static void examine_jail(aq_arena *a, aq_probe_list *l)
+{
+    aq_auto_buf text = {0};
+    aq_err err = {0};
+
+    if (aq_jail_guarantee(&text, &err) < 0)
+        aq_probe_add(a, l, "jail", false, NULL, aq_arena_strdup(a, err.text));
+    else
+        aq_probe_add(a, l, "jail", true, aq_arena_strdup(a, aq_buf_str(&text)), NULL);
+}
+
+static json_t *section_json(const section *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->list.count; i++) {
+        const aq_probe_point *p = &s->list.points[i];
+        json_t *o = json_object();
+        json_object_set_new(o, "name", json_string(p->name));
+        json_object_set_new(o, "usable", json_boolean(p->usable));
+        json_object_set_new(o, "level", p->level ? json_string(p->level) : json_null());
+        json_object_set_new(o, "remedy", p->remedy ? json_string(p->remedy) : json_null());
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static void section_text(const section *s, bool colour, aq_buf *out)
+{
+    aq_buf_addf(out, "%s\n", s->title);
+    for (size_t i = 0; i < s->list.count; i++) {
+        const aq_probe_point *p = &s->list.points[i];
+        const char *mark = p->usable ? "yes" : "no ";
+        const char *on = !colour ? "" : p->usable ? "\033[32m" : "\033[33m";
+        aq_buf_addf(out, "  %s%s%s  %-20s %s\n", on, mark, colour ? "\033[0m" : "", p->name,
+                    p->level ? p->level : "");
+        if (p->remedy)
+            aq_buf_addf(out, "       %-20s → %s\n", "", p->remedy);
+    }
+}
+
+static bool all_usable(const aq_probe_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (!l->points[i].usable)
+            return false;
+    return true;
+}
+
+static int run(const aq_args *args)
+{
+    const aq_command *c = &aq_command_doctor;
+    aq_auto_arena a = aq_arena_new();
+    section ours = {.name = "clean_room", .title = "The clean room on this machine"};
+    section host = {.name = "host", .title = "What the kernel offers to sandboxes"};
+    aq_auto_json json_t *json = json_object();
+    aq_auto_buf text = {0};
+    bool colour = aq_colour(aq_arg(c, args, "color"), STDOUT_FILENO);
+    aq_err err = {0};
+    int status;
+
+    examine_jail(a, &ours.list);
+    examine_state(a, aq_arg(c, args, "state"), &ours.list);
+    aq_probe_host(a, &host.list);
+    status = !all_usable(&ours.list) ? CANNOT_WORK : all_usable(&host.list) ? WELL : WEAKER;
+    json_object_set_new(json, "schema", json_string("aquarium/doctor/v1"));
+    json_object_set_new(json, "status", json_integer(status));
+    json_object_set_new(json, ours.name, section_json(&ours));
+    json_object_set_new(json, host.name, section_json(&host));
+    section_text(&ours, colour, &text);
+    aq_buf_addc(&text, '\n');
+    section_text(&host, colour, &text);
+    aq_buf_adds(&text,
+                status == CANNOT_WORK
+                    ? "\nThe clean room cannot work here until the points above are mended.\n"
+                : status == WELL
+                    ? "\nEverything is there.\n"
+                    : "\nThe clean room works. What is missing weakens or rules out later "
+                      "tiers; reports say so.\n");
+    if (aq_flag(c, args, "json") ? aq_put_json("-", json, &err) < 0
+                                 : aq_put("-", text.data, text.len, &err) < 0)
+        return aq_say_failed(&err);
+    return status;
+}
+
+const aq_command aq_command_doctor = {
+    .name = "doctor",
+    .summary = "say what holds on this host, and what to do about the rest",
+    .usage = "[OPTION…]",
+    .description =
+        "Starts a jail, opens the store, verifies the ledger, and tries which mechanisms\n"
+        "of the kernel work here. Changes nothing but a state folder that it may make.",
+    .options = options,
+    .examples =
+        "  aquarium doctor\n  aquarium doctor --json | jq '.host[] | select(.usable|not)'\n",
+    .exits = "  0   everything is there\n"
+             "  1   the clean room works; something that later tiers want is missing\n"
+             "  3   the clean room cannot work here\n"
+             "  64  the command line was wrong\n"
+             "  70  our own failure\n",
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = run,
+};

@@ -1,0 +1,181 @@
+"""The command line as a person meets it: help, mistakes, exit statuses, pipes, terminals."""
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, ROOT
+
+COMMANDS = re.findall(r"^AQ_COMMAND\((\w+)\)", (ROOT / "src/cli/commands.def").read_text(), re.M)
+SKILL = ROOT / "examples/hello-skill"
+
+
+def test_no_argument_shows_help_and_fails(aquarium):
+    done = aquarium.run(check=64)
+    assert b"Usage: aquarium COMMAND" in done.stderr and done.stdout == b""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(aquarium, command):
+    text = aquarium.run(command, "--help", check=0).stdout.decode()
+    for part in ("Usage: aquarium " + command, "Options:", "Exit status:", "Examples:"):
+        assert part in text
+    assert aquarium.run("help", command, check=0).stdout.decode() == text
+    page = aquarium.run("--man", command, check=0).stdout.decode()
+    for part in (".TH aquarium", ".SH NAME", ".SH OPTIONS", ".SH EXIT STATUS", ".SH EXAMPLES"):
+        assert part in page.replace("\\-", "-")
+    assert (PROGRAM.parent / "docs" / f"aquarium-{command}.1").read_text() == page
+
+
+def test_completion_offers_every_command_and_option(aquarium):
+    script = aquarium.run("completion", "bash", check=0).stdout.decode()
+    probe = script + """
+COMP_WORDS=(aquarium ''); COMP_CWORD=1; _aquarium; echo "${COMPREPLY[@]}"
+COMP_WORDS=(aquarium validate --s); COMP_CWORD=2; _aquarium; echo "${COMPREPLY[@]}"
+"""
+    out = subprocess.run(["bash", "-c", probe], stdout=subprocess.PIPE, check=True).stdout.decode()
+    first, second = out.splitlines()
+    assert set(COMMANDS) <= set(first.split())
+    assert second.split() == ["--sarif", "--state"]
+    for shell in ("zsh", "fish"):
+        text = aquarium.run("completion", shell, check=0).stdout.decode()
+        assert all(c in text for c in COMMANDS)
+
+
+@pytest.mark.parametrize("args,words", [
+    (["vlidate"], "did you mean 'validate'"),
+    (["validate"], "an argument is missing"),
+    (["validate", "--jsn", "x"], "did you mean --json"),
+    (["validate", "-x", "y"], "options are long"),
+    (["validate", "a", "b"], "one argument too many"),
+    (["validate", "--json", "--json", "x"], "given twice"),
+    (["validate", "--json=1", "x"], "takes no value"),
+    (["validate", "--html"], "needs a value"),
+    (["validate", "--json", "--html", "-", "x"], "only one document"),
+    (["validate", "--color", "pink", "x"], "auto, always or never"),
+    (["verify", "--max-age", "soon", "x"], "--max-age is a number"),
+    (["verify", "--require", "maybe", "x"], "--require is pass or review"),
+    (["ledger", "burn"], "is none of verify"),
+    (["ledger", "prove"], "needs the INDEX"),
+    (["ledger", "show", "-1"], "unknown option"),
+    (["completion", "tcsh"], "bash, zsh or fish"),
+])
+def test_mistakes_are_told(aquarium, args, words):
+    done = aquarium.run(*args, check=64)
+    assert words in done.stderr.decode()
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize("path,words", [
+    ("absent", "No such file"),
+    ("/dev/null", ""),
+    ("", ""),
+])
+def test_bad_paths_are_usage_errors(aquarium, path, words):
+    done = aquarium.run("validate", path, check=64)
+    assert words in done.stderr.decode() and len(done.stderr) > 20
+
+
+def test_json_has_what_scripts_need(aquarium):
+    report = aquarium.validate(SKILL, check=3)
+    for key in ("verdict", "verdict_digest", "package", "findings", "coverage", "tier"):
+        assert key in report
+    for finding in report["findings"]:
+        for key in ("rule", "layer", "adversary", "severity", "file", "line", "message"):
+            assert key in finding
+    assert [s["decision"] for s in report["stages"][2:]] == ["not-run"] * 4
+
+
+def test_layers_that_did_not_run_are_named(aquarium):
+    text = aquarium.run("validate", SKILL, check=3).stdout.decode()
+    assert "INCONCLUSIVE" in text.upper()
+    for layer in ("L1", "L1.5", "L2", "L3"):
+        assert layer in text
+
+
+def test_unsigned_is_said(aquarium):
+    report = aquarium.validate(SKILL)
+    assert "intake.unsigned" in {f["rule"] for f in report["findings"]}
+    assert report["submission"]["signature"] == "none"
+
+
+def test_no_colour_in_a_pipe_and_colour_on_a_terminal(aquarium):
+    assert b"\033" not in aquarium.run("validate", SKILL).stdout
+    assert b"\033" in aquarium.run("validate", "--color", "always", SKILL).stdout
+    master, slave = pty.openpty()
+    env = {"PATH": os.environ["PATH"], "TERM": "xterm", "HOME": str(aquarium.state),
+           "AQUARIUM_HOME": str(aquarium.state / "state")}
+    subprocess.run([PROGRAM, "validate", SKILL], stdout=slave, stderr=slave, env=env, timeout=60)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(master)
+    assert b"\033[" in shown
+
+
+def test_quiet_prints_nothing(aquarium):
+    done = aquarium.run("validate", "--quiet", SKILL, check=3)
+    assert done.stdout == b"" and done.stderr == b""
+
+
+def test_faces_are_written(aquarium, tmp_path):
+    names = {f: tmp_path / f for f in ("report", "html", "sarif", "evidence")}
+    args = [x for f, p in names.items() for x in ("--" + f, p)]
+    aquarium.run("validate", *args, SKILL, check=3)
+    report = json.loads(names["report"].read_text())
+    assert report["schema"] == "aquarium/report/v1"
+    assert names["html"].read_text().startswith("<!doctype html>")
+    assert json.loads(names["sarif"].read_text())["version"] == "2.1.0"
+    assert json.loads(names["evidence"].read_text())["schema"] == "aquarium/evidence/v1"
+
+
+def test_unwritable_output_is_our_failure(aquarium):
+    done = aquarium.run("validate", "--html", "/nowhere/x.html", SKILL, check=70)
+    assert b"/nowhere/x.html" in done.stderr
+
+
+def test_closed_pipe_is_no_error(aquarium):
+    env = {"PATH": os.environ["PATH"], "AQUARIUM_HOME": str(aquarium.state / "s"), "HOME": "/"}
+    done = subprocess.run(["bash", "-c", f'"{PROGRAM}" validate --json "{SKILL}" | true; '
+                           'echo ${PIPESTATUS[0]}'], env=env, stdout=subprocess.PIPE)
+    assert done.stdout.strip() == b"3"
+
+
+def test_doctor(aquarium):
+    done = aquarium.run("doctor", "--json")
+    assert done.returncode in (0, 1)
+    doc = json.loads(done.stdout)
+    points = {p["name"]: p for p in doc["clean_room"] + doc["host"]}
+    for name in ("jail", "state-folder", "store", "ledger", "landlock", "seccomp", "kvm"):
+        assert name in points
+    assert all(p["remedy"] for p in points.values() if not p["usable"])
+    assert all(p["usable"] for p in doc["clean_room"])
+    assert "Landlock" in aquarium.run("doctor").stdout.decode() or "landlock" in \
+        aquarium.run("doctor").stdout.decode()
+
+
+def test_doctor_can_fail(aquarium):
+    state = aquarium.state / "state"
+    aquarium.run("validate", SKILL, check=3)
+    key = next((state / "keys").glob("instance.key"))
+    key.chmod(0o644)
+    done = aquarium.run("doctor", check=3)
+    assert b"instance.key" in done.stdout
+    aquarium.run("validate", SKILL, check=70)
+
+
+def test_state_folder_writable_by_others_is_refused(aquarium):
+    state = aquarium.state / "state"
+    state.mkdir(mode=0o777)
+    state.chmod(0o777)
+    assert b"chmod" in aquarium.run("validate", SKILL, check=70).stderr

@@ -1,0 +1,124 @@
+"""Evidence and ledger through the program: what holds, what does not, and that it says so."""
+import json
+import shutil
+
+import pytest
+
+from conftest import ROOT, Aquarium
+
+SKILL = ROOT / "examples/hello-skill"
+
+
+@pytest.fixture
+def made(aquarium, tmp_path):
+    """A validated package and its evidence."""
+    evidence = tmp_path / "evidence.json"
+    aquarium.run("validate", "--evidence", evidence, SKILL, check=3)
+    return aquarium, evidence
+
+
+def points(done):
+    return {p["name"]: p["holds"] for p in json.loads(done.stdout)["points"]}
+
+
+def test_it_holds(made):
+    aq, evidence = made
+    done = aq.run("verify", "--json", evidence, SKILL, check=0)
+    assert points(done) == {"signature": True, "ledger": True, "revocation": True, "package": True}
+    assert b"holds" in aq.run("verify", evidence, check=0).stdout
+
+
+def test_another_tree_is_told_apart(made, tmp_path):
+    aq, evidence = made
+    copy = tmp_path / "copy"
+    shutil.copytree(SKILL, copy)
+    assert points(aq.run("verify", "--json", evidence, copy, check=0))["package"]
+    (copy / "scripts/greet.py").write_text("print('replaced after review')\n")
+    assert points(aq.run("verify", "--json", evidence, copy, check=2))["package"] is False
+
+
+def test_third_party_needs_only_public_keys(made, tmp_path):
+    aq, evidence = made
+    keys = json.loads(aq.run("ledger", "--json", "keys", check=0).stdout)
+    pem = tmp_path / "evidence.pem"
+    pem.write_text(keys["evidence_key"])
+    stranger = Aquarium(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    done = stranger.run("verify", "--json", "--key", pem, "--vkey", keys["vkey"], evidence, SKILL,
+                        check=0)
+    assert points(done) == {"signature": True, "ledger": True, "package": True}
+    assert not (stranger.state / "state").exists()
+    # Without the ledger's key the inclusion cannot be told: inconclusive, not a pass.
+    stranger.run("verify", "--key", pem, evidence, check=3)
+    # Another instance's own key does not vouch for it.
+    stranger.run("verify", evidence, check=2)
+
+
+def test_verdict_and_age_can_be_required(made):
+    aq, evidence = made
+    aq.run("verify", "--require", "pass", evidence, check=2)
+    aq.run("verify", "--max-age", "1h", evidence, check=0)
+    document = json.loads(evidence.read_text())
+    assert document["schema"] == "aquarium/evidence/v1"
+
+
+def test_revocation(made):
+    aq, evidence = made
+    index = json.loads(aq.run("verify", "--json", evidence).stdout)["ledger_index"]
+    aq.run("ledger", "revoke", index, check=64)
+    aq.run("ledger", "revoke", index, "--reason", "a rule was wrong", check=0)
+    done = aq.run("verify", "--json", evidence, check=2)
+    assert points(done)["revocation"] is False
+    assert "a rule was wrong" in done.stdout.decode()
+    aq.run("ledger", "revoke", 0, "--reason", "not a verdict", check=64)
+
+
+def test_ledger_commands(made, tmp_path):
+    aq, _ = made
+    audit = json.loads(aq.run("ledger", "--json", "verify", check=0).stdout)
+    assert audit["holds"] and audit["entries"] == audit["published"] >= 3
+    proof = tmp_path / "proof.json"
+    for index in range(audit["entries"]):
+        proof.write_bytes(aq.run("ledger", "prove", index, check=0).stdout)
+        aq.run("ledger", "check", proof, check=0)
+    broken = json.loads(proof.read_text())
+    broken["leaf"] = "00" * 32
+    proof.write_text(json.dumps(broken))
+    assert b"DOES NOT HOLD" in aq.run("ledger", "check", proof, check=2).stdout
+    for size in range(1, audit["entries"] + 1):
+        assert json.loads(aq.run("ledger", "prove", "--from", size, check=0).stdout)["from"] == size
+    aq.run("ledger", "prove", audit["entries"], check=64)
+    aq.run("ledger", "show", audit["entries"], check=64)
+    note = aq.run("ledger", "checkpoint", check=0).stdout.decode()
+    assert note.splitlines()[1] == str(audit["entries"])
+
+
+def test_decisions_precede_the_verdict(made):
+    aq, _ = made
+    kinds = []
+    for index in range(json.loads(aq.run("ledger", "--json", "verify").stdout)["entries"]):
+        entry = json.loads(aq.run("ledger", "show", index, check=0).stdout)
+        kinds.append((entry["kind"], entry.get("stage"), entry.get("decision")))
+    assert kinds[0][:2] == ("decision", "intake")
+    assert kinds[1][:2] == ("decision", "l0")
+    assert kinds[-1][0] == "verdict"
+
+
+def test_tampering_is_found(made):
+    aq, _ = made
+    tile = next(p for p in (aq.state / "state/ledger/tile/entries").rglob("*") if p.is_file())
+    data = bytearray(tile.read_bytes())
+    data[len(data) // 2] ^= 1
+    tile.write_bytes(data)
+    assert b"DOES NOT HOLD" in aq.run("ledger", "verify", check=2).stdout
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "x" * 100, '{"schema":1}'])
+def test_not_evidence_at_all(aquarium, tmp_path, text):
+    file = tmp_path / "e.json"
+    file.write_text(text)
+    aquarium.run("verify", file, check=2)
+
+
+def test_absent_evidence(aquarium):
+    assert b"No such file" in aquarium.run("verify", "absent.json", check=64).stderr

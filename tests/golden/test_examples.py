@@ -1,0 +1,78 @@
+"""The gallery: each package gets the verdict and the finding that its table states."""
+import filecmp
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT, Aquarium
+
+ROWS = re.findall(r"^\| `([^`]+)` \| (\S+) \| [^|]+ \| (\S+) \| (?:`([^`]+)`|—) \|$",
+                  (ROOT / "examples/README.md").read_text(), re.M)
+
+
+@pytest.fixture(scope="module")
+def aq(tmp_path_factory):
+    return Aquarium(tmp_path_factory.mktemp("gallery"))
+
+
+def test_the_table_names_ten_packages():
+    assert len(ROWS) == 10
+    kinds = {row[1] for row in ROWS}
+    assert kinds == {"skill", "arc", "plugin", "mcp", "wasm", "bundle"}
+
+
+@pytest.mark.parametrize("name,kind,verdict,rule", ROWS, ids=[row[0] for row in ROWS])
+def test_example(aq, name, kind, verdict, rule):
+    report = aq.validate(ROOT / "examples" / name)
+    serious = {f["rule"] for f in report["findings"] if f["severity"] != "info"}
+    assert report["verdict"] == verdict
+    assert report["package"]["kind"] == kind
+    if rule:
+        assert rule in serious
+    else:
+        assert serious == set()
+
+
+def test_buried_line_is_on_the_first_screen(aq):
+    package = ROOT / "examples/attack-buried.tar.zst"
+    text = aq.run("validate", package, check=3).stdout.decode()
+    first_screen = "\n".join(text.split("\n")[:24])
+    assert "icon-3181.js" in first_screen
+    looks = aq.validate(package)["survey"]["looks"]
+    assert (looks[0]["file"], looks[0]["line"]) == ("icons/31/icon-3181.js", 5)
+
+
+def test_made_examples_are_current(tmp_path):
+    subprocess.run([ROOT / "tools/make-examples", tmp_path], check=True)
+    for made in tmp_path.rglob("*"):
+        if made.is_file() and made.suffix != ".zst":
+            assert filecmp.cmp(made, ROOT / "examples" / made.relative_to(tmp_path), shallow=False)
+
+
+def test_bundle_digests_are_those_of_the_members(aq):
+    bundle = aq.validate(ROOT / "examples/starter-bundle")
+    pinned = {r["name"]: r["sha256"] for r in bundle["package"]["references"]}
+    for name, digest in pinned.items():
+        assert aq.validate(ROOT / "examples" / name)["package"]["digest"] == digest
+    assert set(pinned) == {"hello-skill", "line-counter"}
+
+
+def test_same_verdict_digest_every_time(aq, tmp_path):
+    """Another instance, another key, another time: the same verdict digest (principle 4)."""
+    other = Aquarium(tmp_path)
+    for name, *_ in ROWS:
+        if name == "attack-envelope.json":
+            continue  # an envelope is valid once; its replay is another verdict
+        one, two = (a.validate(ROOT / "examples" / name) for a in (aq, other))
+        assert one["verdict_digest"] == two["verdict_digest"], name
+        assert one["submission"]["id"] != two["submission"]["id"]
+
+
+def test_replayed_envelope_is_rejected(aquarium):
+    envelope = ROOT / "examples/attack-envelope.json"
+    aquarium.validate(envelope)
+    again = aquarium.validate(envelope, check=2)
+    assert "intake.replayed" in {f["rule"] for f in again["findings"]}
+    assert json.dumps(again)
