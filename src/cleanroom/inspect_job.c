@@ -351,6 +351,33 @@ static int nested(job *j, const aq_file *f, aq_findings *findings, aq_err *err)
                           f->size, err);
 }
 
+static int by_offset(const void *a, const void *b)
+{
+    const aq_file *x = *(const aq_file *const *)a, *y = *(const aq_file *const *)b;
+
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Looks at all heads and tails in the order of the image, so that the window moves one way; lists
+ * in the order of paths, so that a budget ends at the same archive whatever the image's order. */
+static int list_nested(job *j, aq_findings *findings, aq_err *err)
+{
+    aq_auto_free const aq_file **order = aq_alloc(j->count * sizeof *order);
+    aq_auto_free bool *archive = aq_alloc(j->count);
+    int r = 0;
+
+    for (size_t i = 0; i < j->count; i++)
+        order[i] = &j->items[i];
+    if (j->count > 0)
+        qsort(order, j->count, sizeof *order, by_offset);
+    for (size_t i = 0; i < j->count; i++)
+        archive[order[i] - j->items] = looks_nested(j, order[i]);
+    for (size_t i = 0; i < j->count && r == 0; i++)
+        if (archive[i])
+            r = nested(j, &j->items[i], findings, err);
+    return r;
+}
+
 static int run(job *j, aq_jail_io *io, aq_err *err)
 {
     aq_findings *second = aq_findings_new(j->arena);
@@ -367,10 +394,8 @@ static int run(job *j, aq_jail_io *io, aq_err *err)
     if ((r = aq_tell_findings(&j->teller, j->findings, err)) < 0 ||
         (r = aq_jail_flush(io, err)) < 0)
         return r;
-    for (size_t i = 0; i < j->count; i++)
-        if (looks_nested(j, &j->items[i]) && (r = nested(j, &j->items[i], second, err)) < 0)
-            return r;
-    return aq_tell_findings(&j->teller, second, err);
+    r = list_nested(j, second, err);
+    return r < 0 ? r : aq_tell_findings(&j->teller, second, err);
 }
 
 int aq_job_inspect(aq_jail_io *io, aq_err *err)

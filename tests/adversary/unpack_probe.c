@@ -1,8 +1,10 @@
 /* Unpacks one input and prints what came out, as one JSON object: for tests that make archives in
  * Python and for bench/intake. Limits may be lowered: unpack_probe PATH [BUDGET=N]… */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -78,6 +80,21 @@ static json_t *describe(aq_arena *a, const aq_package *p, const aq_findings *f)
     return o;
 }
 
+/* Peak memory of this process, and of the largest jail (which counts from its fork on). */
+static void print_peak(void)
+{
+    aq_auto_buf b = {0};
+    struct rusage children;
+    aq_err err = {0};
+    const char *at;
+
+    getrusage(RUSAGE_CHILDREN, &children);
+    if (aq_read_file(AT_FDCWD, "/proc/self/status", 1 << 16, &b, &err) < 0)
+        return;
+    at = strstr(aq_buf_str(&b), "VmHWM:");
+    printf("%ld %ld\n", at ? strtol(at + 6, NULL, 10) : 0, children.ru_maxrss);
+}
+
 int main(int argc, char **argv)
 {
     aq_auto_arena a = aq_arena_new();
@@ -107,6 +124,7 @@ int main(int argc, char **argv)
         char text[AQ_SHA256_HEX];
         printf("%s %zu %llu\n", aq_digest_hex(&p.digest, text), p.count,
                (unsigned long long)p.bytes);
+        print_peak();
     } else {
         aq_auto_json json_t *o = NULL;
         aq_findings_sort(f);
