@@ -124,6 +124,20 @@ aq_record_state aq_record_read(const char *data, size_t len, size_t at, const ch
                                size_t *entry_len, aq_digest *leaf);
 void aq_record_add(aq_buf *out, const void *entry, size_t len, const aq_digest *leaf);
 
+/* ---- entry.c ---- */
+
+/* The text of an entry with a hole for the index and one for the previous hash. */
+typedef struct aq_draft {
+    aq_buf text;
+    size_t index, prev; /* where they go */
+} aq_draft;
+
+int aq_draft_make(const json_t *body, const char *time, aq_draft *ret, aq_err *err);
+void aq_draft_fill(const aq_draft *d, uint64_t index, const aq_digest *prev, aq_buf *entry);
+/* Checks one entry: canonical, schema, index, chain. */
+int aq_entry_check(const void *entry, size_t len, uint64_t index, const aq_digest *prev,
+                   aq_err *err);
+
 /* ---- ledger.c ---- */
 
 struct aq_ledger {
@@ -141,9 +155,6 @@ int aq_ledger_published(aq_ledger *l, aq_buf *note, aq_checkpoint *ret, aq_err *
  * sequence. */
 int aq_ledger_walk(aq_ledger *l, const aq_checkpoint *c, uint64_t from, uint64_t to,
                    aq_entry_each each, void *arg, aq_err *err);
-/* Checks one entry: canonical, schema, index, chain. Used when reading, never when writing. */
-int aq_entry_check(const void *entry, size_t len, uint64_t index, const aq_digest *prev,
-                   aq_err *err);
 /* A proof as a list of hex texts, and back. */
 json_t *aq_proof_json(const aq_proof *p);
 int aq_proof_read(const json_t *list, aq_proof *ret, aq_err *err);

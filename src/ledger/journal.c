@@ -1,9 +1,9 @@
 /* The journal: the sequence of entries as segment files of 256 records.
  *
- * journal/<N>      entries N*256 … N*256+255, mode 0600. Segment N+1 is made only when segment N is
- *                  full and durable, so the newest segment says how many entries there are.
- * journal/lock     flock for writers. Every handle has its own open file, so that handles of one
- *                  process exclude each other as well; a mutex does it for the threads of one
+ * journal/<N>      entries N*256 … N*256+255, mode 0600. Segment N+1 gets its first record only
+ * when segment N is full and durable, so the newest segment with a record in it says how many
+ * entries there are. journal/lock     flock for writers. Every handle has its own open file, so
+ * that handles of one process exclude each other as well; a mutex does it for the threads of one
  * handle.
  *
  * An append writes its records with one write and one fdatasync for each segment that it touches,
@@ -188,35 +188,24 @@ static int look(const journal *j, uint64_t n, int flags, aq_entry_each each, voi
     }
 }
 
-/* Finds the newest segment with a record in it, or the first one. `t->fd` is -1 when the journal is
- * empty. */
+/* Finds the newest segment that has a record, or segment 0. `t->fd` is -1 when the journal is
+ * empty. A batch makes all its segments before it writes the first: after a kill the last ones may
+ * be empty, or hold the torn beginning of a record. */
 static int find_tail(const journal *j, int flags, tail *t, aq_err *err)
 {
-    tail before = {.fd = -1};
     newest best = {0};
-    uint64_t n;
     int r = list_segments(j, keep_newest, &best, err);
 
     *t = (tail){.fd = -1};
     if (r < 0 || !best.any)
         return r;
-    n = best.n;
-    r = look(j, n, flags, NULL, NULL, t, err);
-    if (r < 0 || t->count > 0 || n == 0)
-        return r;
-    /* A segment that was made but not filled: the chain goes on from the one before. */
-    r = look(j, n - 1, O_RDONLY, NULL, NULL, &before, err);
-    if (before.fd >= 0)
-        close(before.fd);
-    if (r == 0 && before.count != AQ_TILE)
-        r = aq_fail(err, -EBADMSG, "journal/%llu is not full, but journal/%llu exists",
-                    (unsigned long long)n - 1, (unsigned long long)n);
-    t->last = before.last;
-    if (r < 0) {
+    for (uint64_t n = best.n;; n--) {
+        r = look(j, n, flags, NULL, NULL, t, err);
+        if (r < 0 || t->count > 0 || n == 0)
+            return r;
         close(t->fd);
         t->fd = -1;
     }
-    return r;
 }
 
 /* ---- the writer's view ---- */
@@ -299,19 +288,29 @@ static int poison(journal *j, aq_err *err, const char *what, uint64_t segment)
     return r;
 }
 
-/* Starts segment n, durable in its folder before a record of it can be acknowledged. */
-static int start_segment(journal *j, uint64_t n, tail *t, aq_err *err)
+/* Makes the segments that a batch will reach beyond the one it begins in; durable in their folder
+ * before a record of them can be acknowledged. What a killed writer left in one was never
+ * acknowledged. */
+static int make_segments(journal *j, uint64_t from, uint64_t to, aq_err *err)
 {
-    int fd = open_segment(j, n, O_RDWR | O_CREAT | O_EXCL);
+    for (uint64_t n = from; n < to; n++) {
+        aq_auto_fd int fd = open_segment(j, n, O_RDWR | O_CREAT);
+        if (fd < 0 || ftruncate(fd, 0) < 0)
+            return aq_fail_errno(err, "cannot create journal/%llu", (unsigned long long)n);
+    }
+    return from < to && fsync(j->dir) < 0 ? poison(j, err, "the name journal/", from) : 0;
+}
+
+static int enter_segment(const journal *j, uint64_t n, tail *t, aq_err *err)
+{
+    int fd = open_segment(j, n, O_RDWR);
 
     if (fd < 0)
-        return aq_fail_errno(err, "cannot create journal/%llu", (unsigned long long)n);
+        return aq_fail_errno(err, "cannot open journal/%llu", (unsigned long long)n);
     t->fd = fd;
     t->segment = n;
     t->count = 0;
     t->end = 0;
-    if (fsync(j->dir) < 0)
-        return poison(j, err, "the name journal/", n);
     return 0;
 }
 
@@ -343,16 +342,13 @@ static int write_share(journal *j, tail *t, const char *data, size_t len, aq_err
     return 0;
 }
 
-/* Undoes a batch that failed half way: new segments go, the old one is cut back. */
-static void undo(journal *j, const tail *old, const tail *now)
+/* Undoes a batch that failed half way: new segments go, newest first, the old one is cut back. */
+static void undo(journal *j, const tail *old, uint64_t first, uint64_t end)
 {
-    uint64_t first = old->fd < 0 ? 0 : old->segment + 1;
     char name[24];
 
-    if (now->fd >= 0 && now->fd != old->fd)
-        close(now->fd);
-    for (uint64_t n = now->fd < 0 ? first : now->segment + 1; n-- > first;)
-        if (unlinkat(j->dir, segment_name(n, name), 0) < 0 && errno != ENOENT)
+    while (end-- > first)
+        if (unlinkat(j->dir, segment_name(end, name), 0) < 0 && errno != ENOENT)
             j->poisoned = true;
     if (old->fd >= 0 && ftruncate(old->fd, old->end) < 0)
         j->poisoned = true;
@@ -366,39 +362,52 @@ typedef struct batch {
     aq_digest *leaves;
 } batch;
 
-static int write_batch(journal *j, const batch *b, size_t count, aq_err *err)
+/* Segment by segment, each durable before the next one gets a record: so a segment with a record in
+ * it means that all before it are full. */
+static int write_segments(journal *j, const batch *b, size_t count, tail *now, int keep,
+                          aq_err *err)
 {
-    tail old = j->tail, now = old;
     size_t done = 0, from = 0;
-    int r = 0;
 
-    while (r == 0 && done < count) {
+    while (done < count) {
         size_t room, take, bytes;
-        if (now.fd < 0 || now.count == AQ_TILE) {
-            int full = now.fd;
-            r = start_segment(j, now.fd < 0 ? 0 : now.segment + 1, &now, err);
-            if (full >= 0 && full != old.fd && full != now.fd)
+        int r = 0;
+        if (now->fd < 0 || now->count == AQ_TILE) {
+            int full = now->fd;
+            r = enter_segment(j, full < 0 ? 0 : now->segment + 1, now, err);
+            if (r == 0 && full >= 0 && full != keep)
                 close(full);
-            if (r < 0)
-                break;
         }
-        room = AQ_TILE - now.count;
+        room = AQ_TILE - now->count;
         take = count - done < room ? count - done : room;
         bytes = b->ends[done + take - 1] - from;
-        r = write_share(j, &now, b->bytes.data + from, bytes, err);
+        if (r == 0)
+            r = write_share(j, now, b->bytes.data + from, bytes, err);
         if (r < 0)
-            break;
-        now.end += (off_t)bytes;
-        now.count += (unsigned)take;
+            return r;
+        now->end += (off_t)bytes;
+        now->count += (unsigned)take;
         from += bytes;
         done += take;
     }
+    return 0;
+}
+
+static int write_batch(journal *j, const batch *b, size_t count, aq_err *err)
+{
+    tail old = j->tail, now = old;
+    uint64_t first = old.fd < 0 ? 0 : old.segment + 1;
+    uint64_t end = (tail_size(&old) + count + AQ_TILE - 1) / AQ_TILE;
+    int r = make_segments(j, first, end, err);
+
+    if (r == 0)
+        r = write_segments(j, b, count, &now, old.fd, err);
+    if (now.fd != old.fd && (r < 0 || old.fd >= 0))
+        close(r < 0 ? now.fd : old.fd);
     if (r < 0) {
-        undo(j, &old, &now);
+        undo(j, &old, first, end);
         return r;
     }
-    if (old.fd >= 0 && old.fd != now.fd)
-        close(old.fd);
     now.last = b->leaves[count - 1];
     now.known = now.durable = true;
     j->tail = now;
@@ -543,8 +552,6 @@ static int journal_forget(aq_sequence *s, uint64_t upto, aq_err *err)
     r = refresh(j, err);
     if (r == 0 && j->tail.fd >= 0) {
         keep = j->tail.segment;
-        if (j->tail.count == 0 && keep > 0)
-            keep--; /* an empty segment does not know the last leaf */
         if (upto / AQ_TILE < keep)
             keep = upto / AQ_TILE;
         r = list_segments(j, drop_below, &keep, err);

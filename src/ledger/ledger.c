@@ -14,10 +14,6 @@
 #include "base/json.h"
 #include "ledger/internal.h"
 
-static const char schema[] = "aquarium/ledger/v1";
-static const char *const reserved[] = {"schema", "index", "prev", "time", NULL};
-enum { KIND_MAX = 64 };
-
 /* ---- opening ---- */
 
 /* The ledger's name and key are written once and never change: a checkpoint of another name would
@@ -145,56 +141,36 @@ void aq_ledger_vkey(const aq_ledger *l, aq_buf *out)
 
 /* ---- appending ---- */
 
-static int check_body(const json_t *body, aq_err *err)
-{
-    const char *kind = aq_json_str(body, "kind");
-
-    if (!kind || !*kind || strlen(kind) > KIND_MAX)
-        return aq_fail(err, -EINVAL, "a ledger entry needs a kind of at most %d bytes", KIND_MAX);
-    for (const char *const *key = reserved; *key; key++)
-        if (json_object_get(body, *key))
-            return aq_fail(err, -EINVAL, "a ledger entry's \"%s\" is set by the ledger itself",
-                           *key);
-    return 0;
-}
-
-typedef struct making {
-    json_t *const *bodies;
-    char time[AQ_TIME_LEN];
-} making;
-
 static int make_entry(void *arg, size_t i, uint64_t index, const aq_digest *prev, aq_buf *entry,
                       aq_err *err)
 {
-    const making *m = arg;
-    aq_auto_json json_t *e = json_copy(m->bodies[i]);
-    char hex[AQ_SHA256_HEX];
+    const aq_draft *drafts = arg;
 
     if (index >= AQ_LEDGER_MAX)
         return aq_fail(err, -EFBIG, "the ledger is full");
-    json_object_set_new(e, "schema", json_string(schema));
-    json_object_set_new(e, "index", json_integer((json_int_t)index));
-    json_object_set_new(e, "prev", json_string(aq_digest_hex(prev, hex)));
-    json_object_set_new(e, "time", json_string(m->time));
-    if (aq_json_canonical(e, entry) < 0)
-        return aq_fail(err, -EINVAL, "a ledger entry holds a number that is not an integer");
+    aq_draft_fill(&drafts[i], index, prev, entry);
     return 0;
 }
 
 int aq_ledger_append_all(aq_ledger *l, json_t *const *bodies, size_t count, uint64_t *first,
                          aq_digest *leaves, aq_err *err)
 {
-    making m = {.bodies = bodies};
+    aq_auto_free aq_draft *drafts = NULL;
+    char time[AQ_TIME_LEN];
+    int r = 0;
 
     if (!l->keys || !l->sequence)
         return aq_fail(err, -EROFS, "this ledger was opened for reading");
-    for (size_t i = 0; i < count; i++) {
-        int r = check_body(bodies[i], err);
-        if (r < 0)
-            return r;
-    }
-    aq_time_str(aq_now(), m.time);
-    return l->sequence->ops->append(l->sequence, count, make_entry, &m, first, leaves, err);
+    aq_time_str(aq_now(), time);
+    drafts = aq_realloc(NULL, count, sizeof *drafts);
+    memset(drafts, 0, count * sizeof *drafts);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = aq_draft_make(bodies[i], time, &drafts[i], err);
+    if (r == 0)
+        r = l->sequence->ops->append(l->sequence, count, make_entry, drafts, first, leaves, err);
+    for (size_t i = 0; i < count; i++)
+        aq_buf_free(&drafts[i].text);
+    return r;
 }
 
 int aq_ledger_append(aq_ledger *l, const json_t *body, uint64_t *index, aq_digest *leaf,
@@ -203,37 +179,6 @@ int aq_ledger_append(aq_ledger *l, const json_t *body, uint64_t *index, aq_diges
     json_t *one = (json_t *)body;
 
     return aq_ledger_append_all(l, &one, 1, index, leaf, err);
-}
-
-/* ---- checking one entry ---- */
-
-int aq_entry_check(const void *entry, size_t len, uint64_t index, const aq_digest *prev,
-                   aq_err *err)
-{
-    aq_auto_json json_t *e = NULL;
-    aq_auto_buf again = {0};
-    char hex[AQ_SHA256_HEX];
-    const char *s, *kind;
-    int64_t t;
-    int r = aq_json_parse(entry, len, "entry", &e, err);
-
-    if (r < 0)
-        return r;
-    if (aq_json_canonical(e, &again) < 0 || again.len != len || memcmp(again.data, entry, len) != 0)
-        return aq_fail(err, -EBADMSG, "it is not in canonical form");
-    s = aq_json_str(e, "schema");
-    if (!s || strcmp(s, schema) != 0)
-        return aq_fail(err, -EBADMSG, "its schema is not %s", schema);
-    if (aq_json_int(e, "index", -1) != (int64_t)index)
-        return aq_fail(err, -EBADMSG, "it carries another index");
-    s = aq_json_str(e, "prev");
-    if (!s || strcmp(s, aq_digest_hex(prev, hex)) != 0)
-        return aq_fail(err, -EBADMSG, "it does not name the entry before it");
-    s = aq_json_str(e, "time");
-    kind = aq_json_str(e, "kind");
-    if (!s || aq_time_parse(s, &t) < 0 || !kind || !*kind || strlen(kind) > KIND_MAX)
-        return aq_fail(err, -EBADMSG, "its time or kind is missing or malformed");
-    return 0;
 }
 
 /* ---- reading ---- */

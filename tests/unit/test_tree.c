@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -286,7 +287,12 @@ static size_t check_folder(int dirfd, const char *path)
             continue;
         }
         assert_int_equal(aq_read_file(fd, e->d_name, 1 << 20, &text, &err), 0);
-        assert_int_equal(aq_json_parse(text.data, text.len, e->d_name, &v, &err), 0);
+        if (aq_json_parse(text.data, text.len, e->d_name, &v, &err) < 0) {
+            /* A number that no tree of ours can have. */
+            assert_non_null(strstr(text.data, "\"wantErr\": true"));
+            done++;
+            continue;
+        }
         if (json_is_true(json_object_get(v, "wantErr")) != (check_vector(v) < 0))
             fail_msg("%s/%s: %s", path, e->d_name, aq_json_str(v, "desc"));
         done++;
@@ -295,15 +301,21 @@ static size_t check_folder(int dirfd, const char *path)
     return done;
 }
 
+/* NULL where the outside data is not at hand. */
+static const char *outside_folder(void)
+{
+    static char path[4096];
+    const char *data = getenv("AQUARIUM_DATA");
+
+    snprintf(path, sizeof path, "%s/sigstore/merkle-vectors", data ? data : "");
+    return data && access(path, R_OK) == 0 ? path : NULL;
+}
+
 static void outside_vectors(void **state)
 {
-    const char *data = getenv("AQUARIUM_DATA");
-    aq_auto_buf path = {0};
-    size_t done;
+    size_t done = check_folder(AT_FDCWD, outside_folder());
 
     (void)state;
-    aq_buf_addf(&path, "%s/sigstore/merkle-vectors", data);
-    done = check_folder(AT_FDCWD, path.data);
     print_message("%zu outside vectors\n", done);
     assert_true(done > 50);
 }
@@ -311,14 +323,12 @@ static void outside_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inclusion),
-        cmocka_unit_test(inclusion_refuses),
-        cmocka_unit_test(consistency),
-        cmocka_unit_test(known_answers),
+        cmocka_unit_test(inclusion),       cmocka_unit_test(inclusion_refuses),
+        cmocka_unit_test(consistency),     cmocka_unit_test(known_answers),
+        cmocka_unit_test(outside_vectors), /* last */
     };
-    const struct CMUnitTest outside[] = {cmocka_unit_test(outside_vectors)};
+    size_t count = sizeof tests / sizeof *tests;
 
-    if (getenv("AQUARIUM_DATA"))
-        return cmocka_run_group_tests_name("tree, outside", outside, NULL, NULL);
-    return cmocka_run_group_tests_name("tree", tests, setup, teardown);
+    return _cmocka_run_group_tests("tree", tests, outside_folder() ? count : count - 1, setup,
+                                   teardown);
 }
