@@ -119,8 +119,8 @@ static int check_entry(void *arg, uint64_t index, const void *entry, size_t len,
     a->facts.bad_index = index;
     if (a->journal) {
         if (!aq_digest_equal(&leaf, &a->leaves[index % AQ_TILE]))
-            return aq_fail(err, -EBADMSG, "journal/%llu: entry %llu is not the published one",
-                           (unsigned long long)(index / AQ_TILE), (unsigned long long)index);
+            return aq_fail(err, -EBADMSG, "journal: entry %llu is not the published one",
+                           (unsigned long long)index);
         return 0;
     }
     r = aq_entry_check(entry, len, index, &a->prev, err);
@@ -174,16 +174,18 @@ static int keep_edge(audit *a, kept *k, aq_err *err)
     return r;
 }
 
-/* Segment n of the journal, as far as it is published, against the bundle that was just read. */
+/* What the journal still has of bundle n, as far as it is published, against the bundle that was
+ * just read. */
 static int check_segment(audit *a, uint64_t n, unsigned width, aq_err *err)
 {
+    uint64_t from = n * AQ_TILE, to = from + width, oldest;
     aq_sequence *s = a->l->sequence;
-    int r;
+    int r = s ? s->ops->oldest(s, &oldest, err) : 0;
 
-    if (!s)
-        return 0;
+    if (!s || r < 0 || oldest >= to)
+        return r;
     a->journal = true;
-    r = s->ops->read(s, n * AQ_TILE, n * AQ_TILE + width, check_entry, a, err);
+    r = s->ops->read(s, oldest > from ? oldest : from, to, check_entry, a, err);
     a->journal = false;
     return r == -ENOENT ? 0 : r; /* dropped: that is what publishing does */
 }

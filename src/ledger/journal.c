@@ -1,15 +1,16 @@
-/* The journal: the sequence of entries as segment files of 256 records.
+/* The journal: the sequence of entries as files of records.
  *
- * journal/<N>      entries N*256 … N*256+255, mode 0600. Segment N+1 gets its first record only
- * when segment N is full and durable, so the newest segment with a record in it says how many
- * entries there are. journal/lock     flock for writers. Every handle has its own open file, so
- * that handles of one process exclude each other as well; a mutex does it for the threads of one
- * handle.
+ * journal/<I>      a segment: the entries from index I on, mode 0600. A segment
+ * that holds 256 entries or more is closed: the next append starts a new one. A
+ * batch is never split, so that it costs one write and one fdatasync.
+ * journal/lock     flock for writers. Every handle has its own open file, so
+ * that handles of one process exclude each other as well; a mutex does it for
+ * the threads of one handle.
  *
- * An append writes its records with one write and one fdatasync for each segment that it touches,
- * and nobody is told before that. When it fails, the file is cut back to where it was. After a
- * failed fdatasync the kernel may have dropped the pages and forgotten the error, so this handle
- * never writes again. Readers take no lock: records prove themselves by their hash. */
+ * Nobody is told of an append before its fdatasync. When it fails, the file is
+ * cut back to where it was. After a failed fdatasync the kernel may have
+ * dropped the pages and forgotten the error, so this handle never writes again.
+ * Readers take no lock: records prove themselves by their hash. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,17 +25,20 @@
 #include "base/io.h"
 #include "ledger/internal.h"
 
-enum { SEGMENT_MAX = AQ_TILE * AQ_RECORD_MAX };
+enum {
+    BATCH_BYTES = 64 << 20,                                /* of one append */
+    SEGMENT_BYTES = AQ_TILE * AQ_RECORD_MAX + BATCH_BYTES, /* what a reader must be ready for */
+};
 
 /* The newest segment, as far as it is known. */
 typedef struct tail {
     bool known;
     bool durable; /* everything in it was synced by this handle */
     int fd;
-    uint64_t segment;
-    unsigned count; /* records in it */
-    off_t end;      /* of the last whole record */
-    aq_digest last; /* leaf of the last entry of the sequence */
+    uint64_t segment; /* index of its first entry, which is its name */
+    uint64_t count;   /* records in it */
+    off_t end;        /* of the last whole record */
+    aq_digest last;   /* leaf of the last entry of the sequence */
 } tail;
 
 typedef struct journal {
@@ -53,7 +57,8 @@ static const char *segment_name(uint64_t n, char out[static 24])
 
 /* ---- reading segments ---- */
 
-/* Decimal without leading zeros; anything else in the folder is not a segment. */
+/* Decimal without leading zeros; anything else in the folder is not a segment.
+ */
 static bool segment_number(const char *name, uint64_t *ret)
 {
     uint64_t n = 0;
@@ -69,50 +74,51 @@ static bool segment_number(const char *name, uint64_t *ret)
     return true;
 }
 
-static int list_segments(const journal *j, int (*each)(const journal *j, uint64_t n, void *arg),
-                         void *arg, aq_err *err)
+typedef struct segments {
+    uint64_t *first; /* rising */
+    size_t count, cap;
+} segments;
+
+static void free_segments(segments *s)
+{
+    free(s->first);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int list_segments(const journal *j, segments *ret, aq_err *err)
 {
     int fd = openat(j->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *e;
     uint64_t n;
-    int r = 0;
 
     if (!d) {
         if (fd >= 0)
             close(fd);
         return aq_fail_errno(err, "cannot list the journal");
     }
-    while (r == 0 && (e = readdir(d)))
-        if (segment_number(e->d_name, &n))
-            r = each(j, n, arg);
+    while ((e = readdir(d))) {
+        if (!segment_number(e->d_name, &n))
+            continue;
+        if (ret->count == ret->cap) {
+            ret->cap = ret->cap ? 2 * ret->cap : 16;
+            ret->first = aq_realloc(ret->first, ret->cap, sizeof *ret->first);
+        }
+        ret->first[ret->count++] = n;
+    }
     closedir(d);
-    return r == 0 ? 0 : aq_fail(err, r, "cannot drop a segment of the journal: %s", strerror(-r));
-}
-
-typedef struct newest {
-    bool any;
-    uint64_t n;
-} newest;
-
-static int keep_newest(const journal *j, uint64_t n, void *arg)
-{
-    newest *best = arg;
-
-    (void)j;
-    if (!best->any || n > best->n)
-        *best = (newest){true, n};
+    if (ret->count)
+        qsort(ret->first, ret->count, sizeof *ret->first, by_number);
     return 0;
 }
 
-static int drop_below(const journal *j, uint64_t n, void *arg)
-{
-    const uint64_t *keep = arg;
-    char name[24];
-
-    return n < *keep && unlinkat(j->dir, segment_name(n, name), 0) < 0 && errno != ENOENT ? -errno
-                                                                                          : 0;
-}
+#define auto_segments __attribute__((cleanup(free_segments))) segments
 
 static int open_segment(const journal *j, uint64_t n, int flags)
 {
@@ -133,11 +139,7 @@ static int scan(const char *data, size_t len, uint64_t segment, aq_entry_each ea
 
     t->count = 0;
     while ((state = aq_record_read(data, len, at, &entry, &size, &leaf)) == AQ_RECORD_WHOLE) {
-        if (t->count == AQ_TILE) {
-            state = AQ_RECORD_DAMAGED;
-            break;
-        }
-        r = each ? each(arg, segment * AQ_TILE + t->count, entry, size, err) : 0;
+        r = each ? each(arg, segment + t->count, entry, size, err) : 0;
         if (r < 0)
             return r;
         at += 2 + size + AQ_SHA256_LEN;
@@ -147,10 +149,10 @@ static int scan(const char *data, size_t len, uint64_t segment, aq_entry_each ea
     t->end = (off_t)at;
     if (state == AQ_RECORD_DAMAGED)
         return aq_fail(err, -EBADMSG,
-                       "journal/%llu is damaged at byte %zu, where entry %llu belongs; nothing was "
+                       "journal/%llu is damaged at byte %zu, where entry %llu "
+                       "belongs; nothing was "
                        "changed: put the file back from a copy",
-                       (unsigned long long)segment, at,
-                       (unsigned long long)(segment * AQ_TILE + t->count));
+                       (unsigned long long)segment, at, (unsigned long long)(segment + t->count));
     return 0;
 }
 
@@ -163,12 +165,13 @@ static int load_segment(const journal *j, uint64_t n, int fd, aq_entry_each each
 
     (void)j;
     snprintf(name, sizeof name, "journal/%llu", (unsigned long long)n);
-    r = aq_read_fd(fd, name, SEGMENT_MAX, &b, err);
+    r = aq_read_fd(fd, name, SEGMENT_BYTES, &b, err);
     return r < 0 ? r : scan(aq_buf_str(&b), b.len, n, each, arg, t, err);
 }
 
-/* Opens and scans segment n. A reader without the lock can see a writer that cuts back and writes
- * again in the middle of its own read; then the second look is right. */
+/* Opens and scans segment n. A reader without the lock can see a writer that
+ * cuts back and writes again in the middle of its own read; then the second
+ * look is right. */
 static int look(const journal *j, uint64_t n, int flags, aq_entry_each each, void *arg, tail *t,
                 aq_err *err)
 {
@@ -188,24 +191,29 @@ static int look(const journal *j, uint64_t n, int flags, aq_entry_each each, voi
     }
 }
 
-/* Finds the newest segment that has a record, or segment 0. `t->fd` is -1 when the journal is
- * empty. A batch makes all its segments before it writes the first: after a kill the last ones may
- * be empty, or hold the torn beginning of a record. */
+/* Finds the newest segment that has a record, or the only one. `t->fd` is -1
+ * when the journal is empty. A writer that was killed may have left a segment
+ * that is empty or holds the torn beginning of a record. */
 static int find_tail(const journal *j, int flags, tail *t, aq_err *err)
 {
-    newest best = {0};
-    int r = list_segments(j, keep_newest, &best, err);
+    auto_segments all = {0};
+    int r = list_segments(j, &all, err);
 
     *t = (tail){.fd = -1};
-    if (r < 0 || !best.any)
-        return r;
-    for (uint64_t n = best.n;; n--) {
-        r = look(j, n, flags, NULL, NULL, t, err);
-        if (r < 0 || t->count > 0 || n == 0)
-            return r;
+    for (size_t i = all.count; r == 0 && i-- > 0;) {
+        r = look(j, all.first[i], flags, NULL, NULL, t, err);
+        if (r < 0 || t->count > 0 || i == 0)
+            break;
+        close(t->fd);
+        *t = (tail){.fd = -1};
+    }
+    if (r == 0 && t->fd >= 0 && t->count == 0 && t->segment > 0) {
+        r = aq_fail(err, -EBADMSG, "the journal begins with the empty segment %llu",
+                    (unsigned long long)t->segment);
         close(t->fd);
         t->fd = -1;
     }
+    return r;
 }
 
 /* ---- the writer's view ---- */
@@ -234,7 +242,13 @@ static void forget_tail(journal *j)
     j->tail = (tail){.fd = -1};
 }
 
-/* Under the lock: is what this handle remembers still so? Others only ever add. */
+static uint64_t tail_size(const tail *t)
+{
+    return t->fd < 0 ? 0 : t->segment + t->count;
+}
+
+/* Under the lock: is what this handle remembers still so? Others only ever add.
+ */
 static bool still_so(const journal *j)
 {
     const tail *t = &j->tail;
@@ -243,10 +257,11 @@ static bool still_so(const journal *j)
 
     if (!t->known || t->fd < 0 || fstat(t->fd, &st) < 0 || st.st_nlink == 0 || st.st_size != t->end)
         return false;
-    return t->count < AQ_TILE || faccessat(j->dir, segment_name(t->segment + 1, name), F_OK, 0) < 0;
+    return t->count < AQ_TILE || faccessat(j->dir, segment_name(tail_size(t), name), F_OK, 0) < 0;
 }
 
-/* Under the lock: brings the tail up to date and cuts off what was never acknowledged. */
+/* Under the lock: brings the tail up to date and cuts off what was never
+ * acknowledged. */
 static int refresh(journal *j, aq_err *err)
 {
     struct stat st;
@@ -273,11 +288,6 @@ static int refresh(journal *j, aq_err *err)
     return 0;
 }
 
-static uint64_t tail_size(const tail *t)
-{
-    return t->fd < 0 ? 0 : t->segment * AQ_TILE + t->count;
-}
-
 /* ---- appending ---- */
 
 static int poison(journal *j, aq_err *err, const char *what, uint64_t segment)
@@ -288,29 +298,18 @@ static int poison(journal *j, aq_err *err, const char *what, uint64_t segment)
     return r;
 }
 
-/* Makes the segments that a batch will reach beyond the one it begins in; durable in their folder
- * before a record of them can be acknowledged. What a killed writer left in one was never
+/* Starts the segment of entry `first`, durable in its folder before a record of
+ * it can be acknowledged. What a killed writer left in it was never
  * acknowledged. */
-static int make_segments(journal *j, uint64_t from, uint64_t to, aq_err *err)
+static int start_segment(journal *j, uint64_t first, tail *t, aq_err *err)
 {
-    for (uint64_t n = from; n < to; n++) {
-        aq_auto_fd int fd = open_segment(j, n, O_RDWR | O_CREAT);
-        if (fd < 0 || ftruncate(fd, 0) < 0)
-            return aq_fail_errno(err, "cannot create journal/%llu", (unsigned long long)n);
-    }
-    return from < to && fsync(j->dir) < 0 ? poison(j, err, "the name journal/", from) : 0;
-}
+    aq_auto_fd int fd = open_segment(j, first, O_RDWR | O_CREAT);
 
-static int enter_segment(const journal *j, uint64_t n, tail *t, aq_err *err)
-{
-    int fd = open_segment(j, n, O_RDWR);
-
-    if (fd < 0)
-        return aq_fail_errno(err, "cannot open journal/%llu", (unsigned long long)n);
-    t->fd = fd;
-    t->segment = n;
-    t->count = 0;
-    t->end = 0;
+    if (fd < 0 || ftruncate(fd, 0) < 0)
+        return aq_fail_errno(err, "cannot create journal/%llu", (unsigned long long)first);
+    if (fsync(j->dir) < 0)
+        return poison(j, err, "the name journal/", first);
+    *t = (tail){.fd = aq_take_fd(fd), .segment = first};
     return 0;
 }
 
@@ -329,8 +328,7 @@ static int pwrite_all(int fd, const char *data, size_t len, off_t at)
     return 0;
 }
 
-/* One segment's share of a batch. */
-static int write_share(journal *j, tail *t, const char *data, size_t len, aq_err *err)
+static int write_records(journal *j, const tail *t, const char *data, size_t len, aq_err *err)
 {
     int r = pwrite_all(t->fd, data, len, t->end);
 
@@ -342,73 +340,37 @@ static int write_share(journal *j, tail *t, const char *data, size_t len, aq_err
     return 0;
 }
 
-/* Undoes a batch that failed half way: new segments go, newest first, the old one is cut back. */
-static void undo(journal *j, const tail *old, uint64_t first, uint64_t end)
+/* Undoes a batch that failed: its own segment goes, or the old one is cut back.
+ */
+static void undo(journal *j, const tail *old, bool started)
 {
     char name[24];
 
-    while (end-- > first)
-        if (unlinkat(j->dir, segment_name(end, name), 0) < 0 && errno != ENOENT)
-            j->poisoned = true;
-    if (old->fd >= 0 && ftruncate(old->fd, old->end) < 0)
+    if (started && unlinkat(j->dir, segment_name(tail_size(old), name), 0) < 0 && errno != ENOENT)
+        j->poisoned = true;
+    if (!started && old->fd >= 0 && ftruncate(old->fd, old->end) < 0)
         j->poisoned = true;
     forget_tail(j);
 }
 
-/* Where a batch falls into segments. */
-typedef struct batch {
-    aq_buf bytes;
-    size_t *ends; /* byte after record i */
-    aq_digest *leaves;
-} batch;
-
-/* Segment by segment, each durable before the next one gets a record: so a segment with a record in
- * it means that all before it are full. */
-static int write_segments(journal *j, const batch *b, size_t count, tail *now, int keep,
-                          aq_err *err)
-{
-    size_t done = 0, from = 0;
-
-    while (done < count) {
-        size_t room, take, bytes;
-        int r = 0;
-        if (now->fd < 0 || now->count == AQ_TILE) {
-            int full = now->fd;
-            r = enter_segment(j, full < 0 ? 0 : now->segment + 1, now, err);
-            if (r == 0 && full >= 0 && full != keep)
-                close(full);
-        }
-        room = AQ_TILE - now->count;
-        take = count - done < room ? count - done : room;
-        bytes = b->ends[done + take - 1] - from;
-        if (r == 0)
-            r = write_share(j, now, b->bytes.data + from, bytes, err);
-        if (r < 0)
-            return r;
-        now->end += (off_t)bytes;
-        now->count += (unsigned)take;
-        from += bytes;
-        done += take;
-    }
-    return 0;
-}
-
-static int write_batch(journal *j, const batch *b, size_t count, aq_err *err)
+static int write_batch(journal *j, const aq_buf *bytes, size_t count, const aq_digest *last,
+                       aq_err *err)
 {
     tail old = j->tail, now = old;
-    uint64_t first = old.fd < 0 ? 0 : old.segment + 1;
-    uint64_t end = (tail_size(&old) + count + AQ_TILE - 1) / AQ_TILE;
-    int r = make_segments(j, first, end, err);
+    bool start = old.fd < 0 || old.count >= AQ_TILE;
+    int r = start ? start_segment(j, tail_size(&old), &now, err) : 0;
 
     if (r == 0)
-        r = write_segments(j, b, count, &now, old.fd, err);
+        r = write_records(j, &now, bytes->data, bytes->len, err);
     if (now.fd != old.fd && (r < 0 || old.fd >= 0))
         close(r < 0 ? now.fd : old.fd);
     if (r < 0) {
-        undo(j, &old, first, end);
+        undo(j, &old, start);
         return r;
     }
-    now.last = b->leaves[count - 1];
+    now.end += (off_t)bytes->len;
+    now.count += count;
+    now.last = *last;
     now.known = now.durable = true;
     j->tail = now;
     return 0;
@@ -420,7 +382,6 @@ static int journal_append(aq_sequence *s, size_t count,
                           void *arg, uint64_t *first, aq_digest *leaves, aq_err *err)
 {
     journal *j = (journal *)s;
-    aq_auto_free size_t *ends = NULL;
     aq_auto_free aq_digest *own = NULL;
     aq_auto_buf entry = {0}, bytes = {0};
     aq_digest prev;
@@ -431,7 +392,6 @@ static int journal_append(aq_sequence *s, size_t count,
         return aq_fail(err, -EROFS, "this ledger was opened for reading");
     if (count == 0)
         return aq_fail(err, -EINVAL, "nothing to append");
-    ends = aq_realloc(NULL, count, sizeof *ends);
     own = aq_realloc(NULL, count, sizeof *own);
     r = take_lock(j, err);
     if (r < 0)
@@ -449,10 +409,11 @@ static int journal_append(aq_sequence *s, size_t count,
             break;
         prev = own[i] = aq_tree_leaf(entry.data, entry.len);
         aq_record_add(&bytes, entry.data, entry.len, &prev);
-        ends[i] = bytes.len;
+        if (bytes.len > BATCH_BYTES)
+            r = aq_fail(err, -E2BIG, "a batch has more than %d bytes", BATCH_BYTES);
     }
     if (r == 0)
-        r = write_batch(j, &(batch){bytes, ends, own}, count, err);
+        r = write_batch(j, &bytes, count, &own[count - 1], err);
     drop_lock(j);
     if (r < 0)
         return r;
@@ -464,8 +425,9 @@ static int journal_append(aq_sequence *s, size_t count,
 
 /* ---- size, reading, forgetting ---- */
 
-/* A writer's answer is durable: what a killed writer left whole but unsynced is synced first, so
- * that a checkpoint never covers an entry that a power cut could take back (I3). */
+/* A writer's answer is durable: what a killed writer left whole but unsynced is
+ * synced first, so that a checkpoint never covers an entry that a power cut
+ * could take back (I3). */
 static int writer_size(journal *j, uint64_t *ret, aq_err *err)
 {
     int r = take_lock(j, err);
@@ -504,57 +466,91 @@ static int journal_size(aq_sequence *s, uint64_t *ret, aq_err *err)
 }
 
 typedef struct window {
-    uint64_t from, to, seen;
+    uint64_t from, to;
     aq_entry_each each;
     void *arg;
 } window;
 
 static int in_window(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err)
 {
-    window *w = arg;
+    const window *w = arg;
 
     if (index < w->from || index >= w->to)
         return 0;
-    w->seen++;
     return w->each(w->arg, index, entry, len, err);
+}
+
+/* The segment that holds entry `at`: the last one that begins at or before it.
+ */
+static int segment_of(const journal *j, uint64_t at, uint64_t *ret, aq_err *err)
+{
+    auto_segments all = {0};
+    int r = list_segments(j, &all, err);
+    size_t i = 0;
+
+    while (i < all.count && all.first[i] <= at)
+        i++;
+    if (r == 0 && i == 0)
+        return aq_fail(err, -ENOENT, "the journal has dropped entry %llu", (unsigned long long)at);
+    if (r == 0)
+        *ret = all.first[i - 1];
+    return r;
 }
 
 static int journal_read(aq_sequence *s, uint64_t from, uint64_t to, aq_entry_each each, void *arg,
                         aq_err *err)
 {
     journal *j = (journal *)s;
-    window w = {from, to, 0, each, arg};
 
-    for (uint64_t n = from / AQ_TILE; n * AQ_TILE < to; n++) {
+    for (uint64_t at = from; at < to;) {
+        window w = {at, to, each, arg};
         tail t = {.fd = -1};
-        int r = look(j, n, O_RDONLY, in_window, &w, &t, err);
+        uint64_t segment = 0;
+        int r = segment_of(j, at, &segment, err);
+        if (r == 0)
+            r = look(j, segment, O_RDONLY, in_window, &w, &t, err);
         if (t.fd >= 0)
             close(t.fd);
         if (r < 0)
             return r;
+        if (segment + t.count <= at)
+            return aq_fail(err, -EBADMSG, "journal/%llu ends before entry %llu",
+                           (unsigned long long)segment, (unsigned long long)at);
+        at = segment + t.count;
     }
-    if (w.seen != to - from)
-        return aq_fail(err, -EBADMSG, "the journal ends before entry %llu",
-                       (unsigned long long)(from + w.seen));
     return 0;
 }
 
-/* Only older segments than the newest go, so that the journal alone knows its size and its last
+static int journal_oldest(aq_sequence *s, uint64_t *ret, aq_err *err)
+{
+    auto_segments all = {0};
+    int r = list_segments((journal *)s, &all, err);
+
+    if (r == 0)
+        *ret = all.count ? all.first[0] : 0;
+    return r;
+}
+
+/* From the oldest on, so that what remains is always one piece; never the
+ * newest with a record, so that the journal alone knows its size and its last
  * leaf. */
 static int journal_forget(aq_sequence *s, uint64_t upto, aq_err *err)
 {
     journal *j = (journal *)s;
-    uint64_t keep = 0;
+    auto_segments all = {0};
+    char name[24];
     int r = take_lock(j, err);
 
     if (r < 0)
         return r;
     r = refresh(j, err);
-    if (r == 0 && j->tail.fd >= 0) {
-        keep = j->tail.segment;
-        if (upto / AQ_TILE < keep)
-            keep = upto / AQ_TILE;
-        r = list_segments(j, drop_below, &keep, err);
+    if (r == 0)
+        r = list_segments(j, &all, err);
+    for (size_t i = 0; r == 0 && i + 1 < all.count; i++) {
+        if (all.first[i + 1] > upto || all.first[i + 1] > j->tail.segment)
+            break;
+        if (unlinkat(j->dir, segment_name(all.first[i], name), 0) < 0 && errno != ENOENT)
+            r = aq_fail_errno(err, "cannot drop journal/%s", name);
     }
     drop_lock(j);
     return r;
@@ -577,6 +573,7 @@ static const aq_sequence_ops ops = {
     .append = journal_append,
     .size = journal_size,
     .read = journal_read,
+    .oldest = journal_oldest,
     .forget = journal_forget,
     .close = journal_close,
 };

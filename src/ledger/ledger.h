@@ -38,6 +38,8 @@ typedef struct aq_sequence_ops {
     int (*read)(aq_sequence *s, uint64_t from, uint64_t to,
                 int (*each)(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err),
                 void *arg, aq_err *err);
+    /* The oldest entry that `read` still has; 0 when there is none. */
+    int (*oldest)(aq_sequence *s, uint64_t *ret, aq_err *err);
     /* Entries below `upto` are published and durable as tiles: the sequence may drop its copy.
      * After that `read` gives -ENOENT for them. */
     int (*forget)(aq_sequence *s, uint64_t upto, aq_err *err);

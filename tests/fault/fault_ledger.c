@@ -290,7 +290,7 @@ static void every_fault(kill_mode mode)
     make_template(&template);
     while (one_fault(&template, mode, at, acks))
         at++;
-    print_message("%u places\n", at);
+    print_message("# %u places\n", at);
     assert_true(at > 20);
     folder_free(&template);
 }
@@ -413,7 +413,7 @@ static int on_small_disk(const char *path)
         return 2;
     if (aq_ledger_verify(f.ledger, &a, &err) < 0 || a.entries != n)
         return 3;
-    if (folder_append(f.ledger, n, 1, &first, &err) == 0)
+    if (folder_append(f.ledger, n, 600, &first, &err) == 0)
         return 4;
     if (close(filler) < 0 || unlinkat(f.fd, "filler", 0) < 0 ||
         folder_append(f.ledger, n, 1, &first, &err) < 0 || first != n)
@@ -439,7 +439,7 @@ static void a_full_disk(void **state)
     rmdir(path);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77) {
-        print_message("hardware: this machine does not let the test mount a small disk\n");
+        print_message("# hardware: this machine does not let the test mount a small disk\n");
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), 0);

@@ -139,20 +139,26 @@ static void publishing_drops_and_tidies(void **state)
     publish(f);
     verify(f, 257, 257);
     assert_false(there(f, "ledger/journal/0"));
-    append(f, 257, 1000);
-    assert_true(there(f, "ledger/journal/1"));
+    append(f, 257, 1000); /* never split: all of them behind entry 256 */
     publish(f);
     verify(f, 1257, 1257);
-    assert_false(there(f, "ledger/journal/1") || there(f, "ledger/journal/3"));
-    assert_true(there(f, "ledger/journal/4"));
+    append(f, 1257, 10);
+    publish(f);
+    verify(f, 1267, 1267);
+    assert_true(there(f, "ledger/journal/256")); /* its end is not in a full bundle yet */
+    append(f, 1267, 190);
+    publish(f);
+    verify(f, 1457, 1457);
+    assert_false(there(f, "ledger/journal/256"));
+    assert_true(there(f, "ledger/journal/1257"));
     assert_int_equal(fstatat(f->fd, "ledger/tile/0/000", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
     assert_int_equal(fstatat(f->fd, "ledger/checkpoint", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
-    assert_int_equal(fstatat(f->fd, "ledger/journal/4", &st, 0), 0);
+    assert_int_equal(fstatat(f->fd, "ledger/journal/1257", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     publish(f); /* nothing new: nothing happens */
-    verify(f, 1257, 1257);
+    verify(f, 1457, 1457);
 }
 
 static void names_of_tiles(void **state)
@@ -266,18 +272,33 @@ static void no_flipped_byte_of_a_file_survives(void **state)
 {
     ledger_folder *f = *state;
 
-    append(f, 0, 258);
+    append(f, 0, 3);
     publish(f);
-    append(f, 258, 1); /* not published */
-    verify(f, 259, 258);
-    flip_all(f, "ledger/tile/0/000", "tile/0/000", 61);
-    flip_all(f, "ledger/tile/0/001.p/2", "tile/0/001.p/2", 1);
-    flip_all(f, "ledger/tile/1/000.p/1", "tile/1/000.p/1", 1);
-    flip_all(f, "ledger/tile/entries/000", "tile/entries/000", 331);
-    flip_all(f, "ledger/tile/entries/001.p/2", "", 1);
-    flip_all(f, "ledger/journal/1", "journal", 1);
+    append(f, 3, 1); /* not published */
+    verify(f, 4, 3);
+    flip_all(f, "ledger/tile/0/000.p/3", "tile/0/000.p/3", 1);
+    flip_all(f, "ledger/tile/entries/000.p/3", "", 1);
+    flip_all(f, "ledger/journal/0", "journal", 1);
     flip_all(f, "ledger/checkpoint", "checkpoint", 1);
     flip_all(f, "ledger/vkey", "vkey", 1);
+    verify(f, 4, 3);
+}
+
+/* The same for full tiles, in larger steps: every look reads 259 entries. */
+static void no_flipped_byte_of_a_full_tile_survives(void **state)
+{
+    ledger_folder *f = *state;
+
+    append(f, 0, 256);
+    append(f, 256, 2);
+    publish(f);
+    append(f, 258, 1);
+    verify(f, 259, 258);
+    flip_all(f, "ledger/tile/0/000", "tile/0/000", 331);
+    flip_all(f, "ledger/tile/0/001.p/2", "tile/0/001.p/2", 7);
+    flip_all(f, "ledger/tile/1/000.p/1", "tile/1/000.p/1", 3);
+    flip_all(f, "ledger/tile/entries/000", "tile/entries/000", 1409);
+    flip_all(f, "ledger/journal/256", "journal", 41);
     verify(f, 259, 258);
 }
 
@@ -285,12 +306,13 @@ static void lost_files_are_found(void **state)
 {
     static const char *const files[] = {"ledger/tile/0/000", "ledger/tile/0/001.p/4",
                                         "ledger/tile/1/000.p/1", "ledger/tile/entries/000",
-                                        "ledger/journal/1"};
+                                        "ledger/journal/256"};
     ledger_folder *f = *state;
     aq_ledger_audit a;
     aq_err err;
 
-    append(f, 0, 260);
+    append(f, 0, 256);
+    append(f, 256, 4);
     publish(f);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         aq_ledger *reader;
@@ -564,6 +586,7 @@ int main(void)
         T(proofs_hold),
         T(no_flipped_byte_of_a_proof_survives),
         T(no_flipped_byte_of_a_file_survives),
+        T(no_flipped_byte_of_a_full_tile_survives),
         T(lost_files_are_found),
         T(an_old_journal_is_refused),
         T(damaged_tiles_are_never_signed_over),
