@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cleanroom/answers.h"
 
 enum { MODEL_MAX = 16 << 20 };
@@ -166,6 +167,30 @@ static int unpack_and_read(aq_arena *a, const char *artifact, const char *temp_d
     return 0;
 }
 
+/* An envelope that cannot be read is a bad submission, not a failure of ours: nothing in it is
+ * believed, and the walk records that it was refused. */
+static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *findings,
+                  aq_intake *ret, aq_err *err)
+{
+    aq_intake in = {.package = {.form = "none", .image = -1}};
+    char reason[sizeof err->text];
+    int r;
+
+    memcpy(reason, why, sizeof reason);
+    r = aq_submission_local(a, &in.submission, err);
+    if (r < 0)
+        return r;
+    in.submission.local = false;
+    in.submission.publisher = "unknown";
+    in.submission.tier = AQ_TIER_NEW;
+    in.package.name = aq_text_quoted(a, path, strlen(path), 1024);
+    in.package.digest = aq_package_digest(NULL, 0);
+    aq_capabilities_seal(&in.manifest.declared);
+    aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "%s", reason);
+    *ret = in;
+    return 0;
+}
+
 int aq_intake_open(aq_arena *a, const char *path, const char *artifact, const char *temp_dir,
                    aq_budget *budget, aq_findings *findings, aq_progress progress, void *arg,
                    aq_intake *ret, aq_err *err)
@@ -175,6 +200,8 @@ int aq_intake_open(aq_arena *a, const char *path, const char *artifact, const ch
 
     if (artifact || is_envelope(path)) {
         r = read_envelope(a, path, &artifact, &in.submission, err);
+        if (r == -EBADMSG || r == -E2BIG || r == -EFBIG)
+            return refuse(a, path, err->text, findings, ret, err);
     } else {
         artifact = path;
         r = aq_submission_local(a, &in.submission, err);

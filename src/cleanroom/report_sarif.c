@@ -106,16 +106,8 @@ static void path_uri(aq_buf *out, const char *quoted)
 
 static json_t *region_json(const json_t *finding)
 {
-    int64_t line = aq_json_int(finding, "line", 0), column = aq_json_int(finding, "column", 0),
-            span = aq_json_int(finding, "span", 0);
-    json_t *o = json_object();
-
-    json_object_set_new(o, "startLine", json_integer(line));
-    if (column > 0)
-        json_object_set_new(o, "startColumn", json_integer(column));
-    if (column > 0 && span > 0)
-        json_object_set_new(o, "endColumn", json_integer(column + span));
-    return o;
+    /* The line alone: SARIF counts columns in characters, findings count bytes. */
+    return json_pack("{s:I}", "startLine", (json_int_t)aq_json_int(finding, "line", 0));
 }
 
 /* Code hosts drop a result without a place: what concerns the whole package stands at its manifest,
@@ -274,7 +266,6 @@ json_t *aq_report_sarif(const json_t *report)
     json_object_set_new(run, "tool", json_pack("{s:o}", "driver", driver_json(report)));
     json_object_set_new(run, "invocations", json_pack("[o]", invocation_json(report)));
     json_object_set_new(run, "originalUriBaseIds", json_pack("{s:o}", "PACKAGE", base));
-    json_object_set_new(run, "columnKind", json_string("utf16CodeUnits"));
     json_object_set_new(run, "results", results_json(report));
     json_object_set_new(run, "properties", properties_json(report));
     json_object_set_new(log, "$schema",

@@ -66,16 +66,13 @@ static aq_digest layer_digest(const aq_findings *f, aq_layer layer)
 static aq_decision decide(const aq_findings *f, aq_layer layer)
 {
     aq_severity worst = AQ_INFO;
-    bool incomplete = false;
 
     for (aq_rule_id i = 0; i < AQ_RULE_COUNT; i++)
         if (f->per_rule[i] && aq_rule_get(i)->layer == layer && aq_rule_get(i)->severity > worst)
             worst = aq_rule_get(i)->severity;
-    for (size_t i = 0; i < f->count; i++)
-        incomplete |= f->items[i].incomplete && aq_rule_get(f->items[i].rule)->layer == layer;
     if (worst == AQ_REJECT)
         return AQ_STAGE_REJECT;
-    if (incomplete)
+    if (f->layer_incomplete[layer])
         return AQ_STAGE_INCONCLUSIVE;
     return worst == AQ_REVIEW ? AQ_STAGE_REVIEW : AQ_STAGE_PASS;
 }

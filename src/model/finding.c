@@ -101,6 +101,12 @@ static aq_finding *append(aq_findings *f, aq_rule_id rule)
     return item;
 }
 
+/* Noted for the list too, so that a flood of its rule cannot hide it. */
+static void mark_incomplete(aq_findings *f, aq_finding *item)
+{
+    item->incomplete = f->incomplete = f->layer_incomplete[rules[item->rule].layer] = true;
+}
+
 __attribute__((format(printf, 4, 0))) static aq_finding *
 add(aq_findings *f, aq_rule_id rule, const char *file, const char *fmt, va_list ap)
 {
@@ -134,7 +140,7 @@ aq_finding *aq_findings_add_incomplete(aq_findings *f, aq_rule_id rule, const ch
     va_start(ap, fmt);
     item = add(f, rule, file, fmt, ap);
     va_end(ap);
-    item->incomplete = f->incomplete = true;
+    mark_incomplete(f, item);
     return item;
 }
 
@@ -256,8 +262,8 @@ int aq_finding_read(aq_findings *to, aq_layer layer, const json_t *from, aq_err 
         (r = read_u32(from, "span", &f.span, err)) < 0)
         return r;
     item = append(to, rule);
-    item->incomplete = json_is_true(json_object_get(from, "incomplete"));
-    to->incomplete = to->incomplete || item->incomplete;
+    if (json_is_true(json_object_get(from, "incomplete")))
+        mark_incomplete(to, item);
     item->line = f.line;
     item->column = f.column;
     item->span = f.span;

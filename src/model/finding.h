@@ -65,8 +65,9 @@ typedef struct aq_findings {
     aq_arena *arena;
     aq_finding *items;
     size_t count, cap;
-    uint32_t per_rule[AQ_RULE_COUNT]; /* all of them, kept or not */
-    bool incomplete;                  /* one of them says that something was not read */
+    uint32_t per_rule[AQ_RULE_COUNT];      /* all of them, kept or not */
+    bool incomplete;                       /* one of them says that something was not read */
+    bool layer_incomplete[AQ_LAYER_COUNT]; /* the same for each layer, kept or not */
 } aq_findings;
 
 aq_findings *aq_findings_new(aq_arena *a); /* lives in the arena */

@@ -33,9 +33,6 @@ int aq_store_finish(aq_store *s, const char *submission, const aq_package *packa
 
 /* Submissions of `publisher` since `since` (seconds since 1970), this one included. */
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err);
-/* When the publisher's n-th newest submission (0 = the newest) entered; -ENOENT. */
-int aq_store_nth_newest(aq_store *s, const char *publisher, uint32_t nth, int64_t *ret,
-                        aq_err *err);
 
 /* A name that is taken. */
 typedef struct aq_known {

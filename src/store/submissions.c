@@ -122,24 +122,6 @@ int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *r
     return 0;
 }
 
-int aq_store_nth_newest(aq_store *s, const char *publisher, uint32_t nth, int64_t *ret, aq_err *err)
-{
-    sqlite3_stmt *q;
-    int r = aq_store_statement(s, AQ_SQL_NTH_NEWEST, &q, err);
-
-    if (r < 0)
-        return r;
-    aq_bind_text(q, 1, publisher);
-    sqlite3_bind_int64(q, 2, nth);
-    if ((r = aq_store_row(s, q, "looking for a submission", err)) < 0)
-        return r;
-    if (r == 0)
-        return aq_fail(err, -ENOENT, "publisher %.80s has fewer submissions", publisher);
-    *ret = sqlite3_column_int64(q, 0);
-    sqlite3_reset(q);
-    return 0;
-}
-
 /* One report by the statement's key, or -ENOENT. */
 static int read_report(aq_store *s, sqlite3_stmt *q, const char *key, json_t **ret, aq_err *err)
 {

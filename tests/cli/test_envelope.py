@@ -1,0 +1,124 @@
+"""Envelopes through the program: a good one walks, a bad one is refused with its reason."""
+import hashlib
+import json
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+PACKAGE = ROOT / "examples/line-counter"
+
+
+@pytest.fixture
+def sent(tmp_path):
+    """An envelope that fits its artifact."""
+    artifact = tmp_path / "line-counter.tar.gz"
+    subprocess.run(["tar", "-czf", artifact, "-C", PACKAGE, "."], check=True)
+    data = artifact.read_bytes()
+    # The manifest's own fields, as an honest publisher copies them.
+    copy = {
+        "schema": "arc/v1", "name": "line-counter", "namespace": "aquarium-examples",
+        "version": "0.2.0", "type": "tool", "tier": "community",
+        "description": "Counts lines, words and bytes of text files and prints a table.",
+        "license": "MIT",
+        "author": {"name": "Aquarium examples", "github": "aquarium-examples"},
+        "provides": {"cli": [{"name": "line-counter", "command": "python3 src/count.py"}]},
+        "capabilities": {"filesystem": {"read": ["./**"], "write": []}, "network": [],
+                         "bash": {"allowed": False}, "secrets": []},
+    }
+    doc = {
+        "schema": "intake/v1", "submission": "0190f4d2-7c1e-7a30-9b1a-5d2c8e6f0a12",
+        "package": {"namespace": "aquarium-examples", "name": "line-counter", "version": "0.2.0",
+                    "type": "tool"},
+        "publisher": {"id": "aquarium-examples", "tier": "proven"},
+        "manifest": copy,
+        "artifact": {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data),
+                     "media_type": "application/gzip"},
+        "bundle": None, "time": "2026-01-01T00:00:00Z",
+        "nonce": "6f1c2a9be07d4c3f8a5512d40b7e9c37",
+    }
+    return tmp_path / "line-counter.tar.gz.json", doc
+
+
+def rules(report):
+    return {f["rule"] for f in report["findings"] if f["severity"] != "info"}
+
+
+def test_honest_envelope(aquarium, sent):
+    path, doc = sent
+    path.write_text(json.dumps(doc))
+    report = aquarium.validate(path, check=3)
+    assert rules(report) == set()
+    assert report["submission"]["publisher"] == "aquarium-examples"
+    # The same tree as the folder: one digest.
+    assert report["package"]["digest"] == aquarium.validate(PACKAGE)["package"]["digest"]
+
+
+def test_unchecked_signature_cannot_pass(aquarium, sent):
+    path, doc = sent
+    doc["bundle"] = {"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json"}
+    path.write_text(json.dumps(doc))
+    report = aquarium.validate(path, check=3)
+    unchecked = [f for f in report["findings"] if f["rule"] == "l0.signature.unchecked"]
+    assert unchecked and unchecked[0]["incomplete"]
+    assert report["submission"]["signature"] == "unchecked"
+    assert report["stages"][1]["decision"] == "inconclusive"
+
+
+def test_taken_name_is_a_conflict(aquarium, sent):
+    path, doc = sent
+    aquarium.run("index", "add", "aquarium-examples/line-counter", "someone-else", check=0)
+    path.write_text(json.dumps(doc))
+    report = aquarium.validate(path, check=2)
+    assert report["stages"][1]["decision"] == "reject"
+
+
+def test_rate_limit(aquarium, sent):
+    path, doc = sent
+    state = aquarium.state / "state"
+    state.mkdir(mode=0o700)
+    (state / "policy.yaml").write_text("rate_limit: 2\nrate_window: 3600\n")
+    seen = []
+    for n in range(4):
+        doc["submission"] = f"0190f4d2-7c1e-7a30-9b1a-5d2c8e6f0b{n:02}"
+        doc["nonce"] = f"{n:032x}"
+        path.write_text(json.dumps(doc))
+        seen.append(rules(aquarium.validate(path)))
+    assert ["l0.rate" in s for s in seen] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda d: d.update(extra=1),
+    lambda d: d.pop("nonce"),
+    lambda d: d["package"].update(colour="red"),
+    lambda d: d.update(time="yesterday"),
+    lambda d: d["artifact"].update(sha256="XYZ"),
+], ids=["unknown-field", "missing-nonce", "unknown-inner", "time", "digest"])
+def test_malformed_is_refused_with_its_reason(aquarium, sent, spoil):
+    path, doc = sent
+    spoil(doc)
+    path.write_text(json.dumps(doc))
+    report = aquarium.validate(path, check=2)
+    found = [f for f in report["findings"] if f["rule"] == "intake.envelope.malformed"]
+    assert len(found) == 1 and path.name in found[0]["message"]
+    assert [s["decision"] for s in report["stages"]] == ["reject"] + ["not-run"] * 5
+    aquarium.run("ledger", "verify", check=0)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a":1,"a":2}', "[" * 100000, "\0", "\xff"])
+def test_not_an_envelope_at_all(aquarium, sent, text):
+    path, _ = sent
+    path.write_bytes(text.encode("latin-1"))
+    report = aquarium.validate(path, check=2)
+    assert "intake.envelope.malformed" in rules(report)
+    text = aquarium.run("validate", path, check=2).stdout.decode()
+    assert "REJECT" in text
+
+
+def test_artifact_must_be_found(aquarium, sent):
+    path, doc = sent
+    path.write_text(json.dumps(doc))
+    (path.parent / "line-counter.tar.gz").rename(path.parent / "elsewhere.tar.gz")
+    assert b"--artifact" in aquarium.run("validate", path, check=64).stderr
+    aquarium.run("validate", "--artifact", path.parent / "elsewhere.tar.gz", path, check=3)
