@@ -167,8 +167,10 @@ static void bad_envelopes(void **state)
 
     put(s, "x.json", "{\"schema\": \"intake/v1\", \"unknown\": 1}");
     put(s, "x.tar", "");
-    assert_true(open_it(s, "x.json", NULL) < 0);
-    assert_non_null(strstr(s->err.text, "x.json"));
+    assert_int_equal(open_it(s, "x.json", NULL), 0);
+    assert_int_equal(s->findings->per_rule[AQ_RULE_INTAKE_ENVELOPE], 1);
+    assert_non_null(strstr(s->findings->items[0].message, "x.json"));
+    assert_int_equal(s->in.package.count, 0);
 }
 
 static void missing_input(void **state)
