@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "cleanroom/entry.h"
 #include "cleanroom/report.h"
 #include "trust/evidence.h"
 
@@ -77,26 +78,14 @@ static aq_decision decide(const aq_findings *f, aq_layer layer)
     return worst == AQ_REVIEW ? AQ_STAGE_REVIEW : AQ_STAGE_PASS;
 }
 
-static void set_digest(json_t *o, const char *key, const aq_digest *d)
-{
-    char hex[AQ_SHA256_HEX];
-
-    json_object_set_new(o, key, json_string(aq_digest_hex(d, hex)));
-}
-
 static int record_decision(walk *w, aq_layer layer, aq_err *err)
 {
-    aq_auto_json json_t *body = json_object();
     aq_digest findings = layer_digest(w->findings, layer);
+    aq_auto_json json_t *body = aq_entry_decision(w->intake.submission.id, &w->stages[layer],
+                                                  &w->intake.package.digest, &findings);
     uint64_t index;
     aq_digest leaf;
 
-    json_object_set_new(body, "kind", json_string("decision"));
-    json_object_set_new(body, "submission", json_string(w->intake.submission.id));
-    json_object_set_new(body, "stage", json_string(aq_layer_name(layer)));
-    json_object_set_new(body, "decision", json_string(aq_decision_name(w->stages[layer].decision)));
-    set_digest(body, "package", &w->intake.package.digest);
-    set_digest(body, "findings", &findings);
     if (aq_ledger_append(w->home->ledger, body, &index, &leaf, err) < 0)
         return aq_err_within(err, "%s's decision could not be recorded", aq_layer_title(layer));
     return 0;
@@ -265,7 +254,7 @@ static int keep_evidence(walk *w, uint64_t index, aq_walk_result *out, aq_err *e
 static int seal(walk *w, aq_walk_result *out, aq_err *err)
 {
     const aq_submission *sub = &w->intake.submission;
-    aq_auto_json json_t *body = json_object();
+    aq_auto_json json_t *body = NULL;
     aq_auto_json json_t *proof = NULL;
     aq_evidence_in in = {.report = out->report,
                          .package = w->intake.package.digest,
@@ -278,12 +267,8 @@ static int seal(walk *w, aq_walk_result *out, aq_err *err)
 
     if (aq_json_digest(out->report, &report) < 0)
         return aq_fail(err, -EDOM, "the report has no canonical form");
-    json_object_set_new(body, "kind", json_string("verdict"));
-    json_object_set_new(body, "submission", json_string(sub->id));
-    json_object_set_new(body, "verdict", json_string(aq_verdict_name(out->verdict)));
-    json_object_set(body, "verdict_digest", json_object_get(out->report, "verdict_digest"));
-    set_digest(body, "package", &w->intake.package.digest);
-    set_digest(body, "report", &report);
+    body = aq_entry_verdict(sub->id, out->verdict, &w->verdict_digest, &w->intake.package.digest,
+                            &report);
     if ((r = aq_ledger_append(w->home->ledger, body, &in.ledger_index, &in.ledger_leaf, err)) < 0)
         return aq_err_within(err, "the verdict could not be recorded");
     if ((r = aq_ledger_publish(w->home->ledger, err)) < 0 ||

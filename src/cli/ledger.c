@@ -88,18 +88,6 @@ static int prove(aq_home *home, const aq_args *args)
     return aq_put_json("-", proof, &err) < 0 ? aq_say_failed(&err) : 0;
 }
 
-/* What the proof itself says it is a proof of. */
-static int check_one(const json_t *proof, const char *vkey, aq_err *err)
-{
-    int64_t index = aq_json_int(proof, "index", -1);
-    const char *hex = aq_json_str(proof, "leaf");
-    aq_digest leaf;
-
-    if (index < 0 || !hex || aq_digest_parse(hex, &leaf) < 0)
-        return aq_fail(err, -EBADMSG, "the proof names no entry");
-    return aq_ledger_check_proof(proof, vkey, &leaf, (uint64_t)index, err);
-}
-
 static int check(aq_home *home, const aq_args *args)
 {
     const char *vkey = aq_arg(&aq_command_ledger, args, "vkey");
@@ -119,7 +107,7 @@ static int check(aq_home *home, const aq_args *args)
         return aq_say_failed(&err);
     r = aq_json_parse(aq_buf_str(&text), text.len, args->operand[1], &proof, &err);
     if (r == 0)
-        r = check_one(proof, vkey, &err);
+        r = aq_ledger_check(proof, vkey, &err);
     json_object_set_new(json, "holds", json_boolean(r == 0));
     json_object_set_new(json, "problem", r == 0 ? json_null() : json_string(err.text));
     aq_buf_clear(&text);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "cleanroom/entry.h"
 #include "cleanroom/walk.h"
 #include "cli/cli.h"
 #include "trust/evidence.h"
@@ -128,7 +129,8 @@ static void check_ledger(outcome *o, const aq_evidence *e, const json_t *documen
         note(o, "ledger", CANNOT_TELL, "the evidence carries no inclusion proof");
     else if (!vkey)
         note(o, "ledger", CANNOT_TELL, "no verifier key: pass --vkey or --state");
-    else if (aq_ledger_check_proof(proof, vkey, &e->ledger_leaf, e->ledger_index, &err) < 0)
+    else if (aq_ledger_check_proof(proof, vkey, &e->ledger_leaf, e->ledger_index, &err) < 0 ||
+             aq_entry_matches(aq_json_str(proof, "entry"), e, &err) < 0)
         note(o, "ledger", DOES_NOT_HOLD, err.text);
     else
         note(o, "ledger", HOLDS, "included in the signed ledger");

@@ -159,4 +159,3 @@ int aq_ledger_walk(aq_ledger *l, const aq_checkpoint *c, uint64_t from, uint64_t
 json_t *aq_proof_json(const aq_proof *p);
 int aq_proof_read(const json_t *list, aq_proof *ret, aq_err *err);
 /* Checks a consistency document: the facts in it against one another. */
-int aq_ledger_check_consistency(const json_t *proof, aq_err *err);

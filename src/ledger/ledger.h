@@ -77,14 +77,21 @@ int aq_ledger_checkpoint(aq_ledger *l, aq_buf *note, uint64_t *size, aq_digest *
 void aq_ledger_vkey(const aq_ledger *l, aq_buf *out);
 
 /* Inclusion proof of `index` in the published tree, as a document that stands alone:
- * {index, leaf, hashes:[hex…], checkpoint: note}. New reference. */
+ * {index, leaf, entry, hashes:[hex…], checkpoint: note}. New reference. */
 int aq_ledger_prove(aq_ledger *l, uint64_t index, json_t **ret, aq_err *err);
 /* Consistency proof between two published sizes. */
 int aq_ledger_prove_consistency(aq_ledger *l, uint64_t from, uint64_t to, json_t **ret,
                                 aq_err *err);
-/* Checks such a document against a verifier key; gives the time-free facts. */
+/* Checks that an inclusion proof is of this leaf at this index, that its entry has that leaf hash,
+ * and that its checkpoint is signed under the verifier key. */
 int aq_ledger_check_proof(const json_t *proof, const char *vkey, const aq_digest *leaf,
                           uint64_t index, aq_err *err);
+
+/* Checks that a consistency proof ends at a checkpoint signed under the verifier key. Whether it
+ * begins at one that the reader holds is the reader's to compare (from, from_root). */
+int aq_ledger_check_consistency(const json_t *proof, const char *vkey, aq_err *err);
+/* Either kind of proof, taken at its word for what it proves. */
+int aq_ledger_check(const json_t *proof, const char *vkey, aq_err *err);
 
 typedef struct aq_ledger_audit {
     uint64_t entries, published;

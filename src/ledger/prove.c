@@ -42,9 +42,9 @@ static int prove_once(aq_ledger *l, uint64_t index, json_t **ret, aq_err *err)
 {
     aq_tile_source tiles = {.root = l->root};
     aq_tree_source source = {aq_tile_node, &tiles};
-    aq_auto_buf note = {0};
+    aq_auto_buf note = {0}, entry = {0};
     char hex[AQ_SHA256_HEX];
-    aq_digest leaf;
+    aq_digest leaf, own;
     aq_checkpoint c;
     aq_proof p;
     int r = aq_ledger_published(l, &note, &c, err);
@@ -58,16 +58,20 @@ static int prove_once(aq_ledger *l, uint64_t index, json_t **ret, aq_err *err)
     r = aq_tile_node(&tiles, 0, index, &leaf, err);
     if (r == 0)
         r = aq_tree_inclusion(&source, index, c.size, &p, err);
+    if (r == 0)
+        r = aq_ledger_entry(l, index, &entry, err);
     if (r < 0)
         return r;
-    if (aq_tree_check_inclusion(index, c.size, &leaf, &p, &c.root) < 0)
+    own = aq_tree_leaf(aq_buf_str(&entry), entry.len);
+    if (!aq_digest_equal(&own, &leaf) ||
+        aq_tree_check_inclusion(index, c.size, &leaf, &p, &c.root) < 0)
         return aq_fail(err, -EBADMSG,
                        "the tiles on the way to entry %llu do not lead to the signed root",
                        (unsigned long long)index);
-    *ret =
-        json_pack("{s:I, s:s, s:o, s:s}", "index", (json_int_t)index, "leaf",
-                  aq_digest_hex(&leaf, hex), "hashes", aq_proof_json(&p), "checkpoint", note.data);
-    return 0;
+    *ret = json_pack("{s:I, s:s, s:s%, s:o, s:s}", "index", (json_int_t)index, "leaf",
+                     aq_digest_hex(&leaf, hex), "entry", entry.data, entry.len, "hashes",
+                     aq_proof_json(&p), "checkpoint", note.data);
+    return *ret ? 0 : aq_fail(err, -EBADMSG, "entry %llu is no text", (unsigned long long)index);
 }
 
 int aq_ledger_prove(aq_ledger *l, uint64_t index, json_t **ret, aq_err *err)
@@ -121,23 +125,42 @@ int aq_ledger_prove_consistency(aq_ledger *l, uint64_t from, uint64_t to, json_t
     return r;
 }
 
-int aq_ledger_check_consistency(const json_t *proof, aq_err *err)
+/* Opens the proof's own checkpoint with the verifier key. */
+static int signed_checkpoint(const json_t *proof, const char *vkey, aq_checkpoint *ret, aq_err *err)
+{
+    const char *note = aq_json_str(proof, "checkpoint");
+    aq_vkey v;
+    int r = aq_vkey_parse(vkey, &v, err);
+
+    if (r < 0)
+        return r;
+    if (!note)
+        return aq_fail(err, -EBADMSG, "the proof has no checkpoint");
+    return aq_note_open(note, strlen(note), &v, ret, err);
+}
+
+int aq_ledger_check_consistency(const json_t *proof, const char *vkey, aq_err *err)
 {
     static const char *const keys[] = {"from",   "to",         "from_root", "to_root",
                                        "hashes", "checkpoint", NULL};
     const char *from_hex = aq_json_str(proof, "from_root"), *to_hex = aq_json_str(proof, "to_root");
     int64_t from = aq_json_int(proof, "from", -1), to = aq_json_int(proof, "to", -1);
     aq_digest from_root, to_root;
+    aq_checkpoint c;
     aq_proof p;
     int r = aq_json_only_keys(proof, "proof", keys, err);
 
     if (r == 0)
         r = aq_proof_read(json_object_get(proof, "hashes"), &p, err);
+    if (r == 0)
+        r = signed_checkpoint(proof, vkey, &c, err);
     if (r < 0)
         return r;
     if (from < 0 || to < 0 || !from_hex || !to_hex || aq_digest_parse(from_hex, &from_root) < 0 ||
         aq_digest_parse(to_hex, &to_root) < 0)
         return aq_fail(err, -EBADMSG, "the proof's sizes or roots are malformed");
+    if ((uint64_t)to != c.size || !aq_digest_equal(&to_root, &c.root))
+        return aq_fail(err, -EBADMSG, "the proof does not end at the signed checkpoint");
     if (aq_tree_check_consistency((uint64_t)from, (uint64_t)to, &from_root, &to_root, &p) < 0)
         return aq_fail(err, -EBADMSG, "the hashes do not lead from one root to the other");
     return 0;
@@ -146,18 +169,17 @@ int aq_ledger_check_consistency(const json_t *proof, aq_err *err)
 int aq_ledger_check_proof(const json_t *proof, const char *vkey, const aq_digest *leaf,
                           uint64_t index, aq_err *err)
 {
-    static const char *const keys[] = {"index", "leaf", "hashes", "checkpoint", NULL};
-    const char *hex = aq_json_str(proof, "leaf"), *note = aq_json_str(proof, "checkpoint");
+    static const char *const keys[] = {"index", "leaf", "entry", "hashes", "checkpoint", NULL};
+    const char *hex = aq_json_str(proof, "leaf"), *entry = aq_json_str(proof, "entry");
     aq_checkpoint c;
-    aq_digest said;
-    aq_vkey v;
+    aq_digest said, own;
     aq_proof p;
-    int r = aq_vkey_parse(vkey, &v, err);
+    int r = aq_json_only_keys(proof, "proof", keys, err);
 
     if (r == 0)
-        r = aq_json_only_keys(proof, "proof", keys, err);
-    if (r == 0)
         r = aq_proof_read(json_object_get(proof, "hashes"), &p, err);
+    if (r == 0)
+        r = signed_checkpoint(proof, vkey, &c, err);
     if (r < 0)
         return r;
     if (aq_json_int(proof, "index", -1) != (int64_t)index)
@@ -165,12 +187,23 @@ int aq_ledger_check_proof(const json_t *proof, const char *vkey, const aq_digest
                        (unsigned long long)index);
     if (!hex || aq_digest_parse(hex, &said) < 0 || !aq_digest_equal(&said, leaf))
         return aq_fail(err, -EBADMSG, "the proof is of another leaf hash");
-    if (!note)
-        return aq_fail(err, -EBADMSG, "the proof has no checkpoint");
-    r = aq_note_open(note, strlen(note), &v, &c, err);
-    if (r < 0)
-        return r;
+    own = aq_tree_leaf(entry ? entry : "", entry ? strlen(entry) : 0);
+    if (!aq_digest_equal(&own, leaf))
+        return aq_fail(err, -EBADMSG, "the entry in the proof is not the one of its leaf hash");
     if (aq_tree_check_inclusion(index, c.size, leaf, &p, &c.root) < 0)
         return aq_fail(err, -EBADMSG, "the hashes do not lead from the leaf to the signed root");
     return 0;
+}
+
+int aq_ledger_check(const json_t *proof, const char *vkey, aq_err *err)
+{
+    int64_t index = aq_json_int(proof, "index", -1);
+    const char *hex = aq_json_str(proof, "leaf");
+    aq_digest leaf;
+
+    if (json_object_get(proof, "from"))
+        return aq_ledger_check_consistency(proof, vkey, err);
+    if (index < 0 || !hex || aq_digest_parse(hex, &leaf) < 0)
+        return aq_fail(err, -EBADMSG, "this is neither an inclusion nor a consistency proof");
+    return aq_ledger_check_proof(proof, vkey, &leaf, (uint64_t)index, err);
 }

@@ -86,7 +86,12 @@ def test_ledger_commands(made, tmp_path):
     proof.write_text(json.dumps(broken))
     assert b"DOES NOT HOLD" in aq.run("ledger", "check", proof, check=2).stdout
     for size in range(1, audit["entries"] + 1):
-        assert json.loads(aq.run("ledger", "prove", "--from", size, check=0).stdout)["from"] == size
+        proof.write_bytes(aq.run("ledger", "prove", "--from", size, check=0).stdout)
+        aq.run("ledger", "check", proof, check=0)
+    broken = json.loads(proof.read_text())
+    broken["to_root"] = "00" * 32
+    proof.write_text(json.dumps(broken))
+    aq.run("ledger", "check", proof, check=2)
     aq.run("ledger", "prove", audit["entries"], check=64)
     aq.run("ledger", "show", audit["entries"], check=64)
     note = aq.run("ledger", "checkpoint", check=0).stdout.decode()
@@ -122,3 +127,35 @@ def test_not_evidence_at_all(aquarium, tmp_path, text):
 
 def test_absent_evidence(aquarium):
     assert b"No such file" in aquarium.run("verify", "absent.json", check=64).stderr
+
+
+def test_entry_of_another_verdict_proves_nothing(made, tmp_path):
+    """A proof that holds, of an entry that is in the ledger, but not of this verdict."""
+    aq, evidence = made
+    document = json.loads(evidence.read_text())
+    other = json.loads(aq.run("ledger", "prove", 0, check=0).stdout)
+    document["ledger"]["proof"] = other
+    evidence.write_text(json.dumps(document))
+    done = aq.run("verify", "--json", evidence, check=2)
+    assert points(done)["ledger"] is False
+
+
+def test_documents_follow_their_schemas(aquarium, root, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    formats = root / "docs/formats"
+
+    schemas = {p.name: json.loads(p.read_text()) for p in formats.glob("*.schema.json")}
+    by_id = {s["$id"]: s for s in schemas.values()}
+
+    def check(name, document):
+        jsonschema.Draft202012Validator.check_schema(schemas[name])
+        resolver = jsonschema.RefResolver(schemas[name]["$id"], schemas[name], store=by_id)
+        jsonschema.Draft202012Validator(schemas[name], resolver=resolver).validate(document)
+
+    evidence = tmp_path / "evidence.json"
+    for package in sorted((root / "examples").iterdir()):
+        if package.name in ("README.md", "attack-envelope.tar"):
+            continue
+        report = aquarium.validate(package, "--evidence", evidence)
+        check("report.schema.json", report)
+        check("evidence.schema.json", json.loads(evidence.read_text()))
