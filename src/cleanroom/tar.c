@@ -26,6 +26,7 @@ _Static_assert(sizeof(header) == BLOCK, "a tar header is one block");
 typedef struct extended {
     aq_buf name, link;
     bool has_name, has_link, has_size, sparse;
+    bool waiting; /* for the entry that they are about */
     uint64_t size;
 } extended;
 
@@ -190,6 +191,7 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
     bool good = true;
     ssize_t n;
 
+    x->waiting = x->waiting || h->type != 'g';
     if (size > EXTENDED_MAX) {
         broken(t, AQ_RULE_INTAKE_DAMAGED, "has an oversized extended header");
         return 0;
@@ -211,7 +213,12 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
         aq_buf_free(&scratch.name);
         aq_buf_free(&scratch.link);
     } else {
-        size_t len = without_nuls(body.data, size);
+        /* One reader takes the name up to its size, another up to the first NUL. */
+        size_t len = strnlen(body.data, size + padding(size));
+        if (len > size || len != without_nuls(body.data, size + padding(size))) {
+            broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a long name without a clear end");
+            return 0;
+        }
         good = h->type == 'L' ? set_text(&x->name, &x->has_name, body.data, len)
                               : set_text(&x->link, &x->has_link, body.data, len);
     }
@@ -317,6 +324,10 @@ static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
     classify(h, x, &e);
     /* Links and folders have no data, whatever the field says; a reader that skips data there and
      * one that does not would see two archives. */
+    if (e.kind == AQ_ENTRY_FILE && e.name_len > 0 && e.name[e.name_len - 1] == '/') {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a file with the name of a folder");
+        return 0;
+    }
     if (size > 0 && e.kind != AQ_ENTRY_FILE && e.kind != AQ_ENTRY_UNREAD) {
         broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a link, folder or device with contents");
         return 0;
@@ -342,6 +353,32 @@ static void forget_extended(extended *x)
     *x = (extended){0};
 }
 
+/* Some readers stop at a field that is no number, others shrug: then they see two trees. */
+static bool numbers_good(const header *h)
+{
+    uint64_t v;
+
+    return number(h->mode, sizeof h->mode, &v) && number(h->uid, sizeof h->uid, &v) &&
+           number(h->gid, sizeof h->gid, &v) && number(h->mtime, sizeof h->mtime, &v) &&
+           number(h->major, sizeof h->major, &v) && number(h->minor, sizeof h->minor, &v);
+}
+
+/* POSIX, GNU or the old form without a mark. The prefix belongs to POSIX alone, but some readers
+ * put it before the name whatever the mark says, and others find times and sparse maps there. */
+static bool mark_good(const header *h)
+{
+    bool posix = memcmp(h->magic,
+                        "ustar\0"
+                        "00",
+                        8) == 0;
+    bool gnu = memcmp(h->magic, "ustar  ", 8) == 0;
+    bool old = zero_block((const uint8_t *)h->magic, 8);
+
+    bool empty = zero_block((const uint8_t *)h->prefix, sizeof h->prefix + sizeof h->pad);
+
+    return posix || ((gnu || old) && (empty || h->type == 'S'));
+}
+
 static int one_block(tar *t, const uint8_t *block, aq_err *err)
 {
     header h;
@@ -357,8 +394,17 @@ static int one_block(tar *t, const uint8_t *block, aq_err *err)
         broken(t, AQ_RULE_INTAKE_DAMAGED, "has a size that is no number");
         return 0;
     }
+    if (!numbers_good(&h) || !mark_good(&h)) {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a header that programs read differently");
+        return 0;
+    }
     if (h.type == 'x' || h.type == 'g' || h.type == 'L' || h.type == 'K')
         return read_extended(t, &h, size, err);
+    /* The old type tells folders by the slash at the end of a name: of which of the two? */
+    if (h.type == '\0' && t->next.has_name) {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a header that programs read differently");
+        return 0;
+    }
     if (t->next.has_size && t->next.size != size) {
         broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "gives two sizes for one entry");
         return 0;
@@ -408,7 +454,7 @@ static int entries(tar *t, aq_err *err)
             cut(t); /* also when the end marker alone is missing: one cannot tell */
             return 0;
         }
-        if (zero_block(block, BLOCK) && !t->next.has_name)
+        if (zero_block(block, BLOCK) && !t->next.waiting)
             return after_end(t, err);
         if ((r = one_block(t, block, err)) < 0)
             return r;

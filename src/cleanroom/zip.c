@@ -27,6 +27,7 @@ enum {
     FLAG_ENCRYPTED = 1,
     FLAG_DESCRIPTOR = 8,
     FLAG_STRONG = 64,
+    FLAG_UTF8 = 2048,
     METHOD_STORED = 0,
     METHOD_DEFLATED = 8,
 };
@@ -343,7 +344,7 @@ static int check_local(zip *z, const zip_entry *e, uint64_t *data, aq_err *err)
 {
     const uint8_t *p = NULL;
     size_t have = 0, need = LOCAL_LEN + (size_t)e->name_len;
-    uint16_t both = FLAG_ENCRYPTED | FLAG_DESCRIPTOR;
+    uint16_t both = FLAG_ENCRYPTED | FLAG_DESCRIPTOR | FLAG_UTF8;
     int r = window(z, e->local, need, &p, &have, err);
     size_t extra;
 
@@ -503,7 +504,7 @@ static void classify(const zip_entry *e, aq_entry *out)
 
 /* An extra field may carry the name once more, in UTF-8: it replaces a name in an old code page and
  * must not contradict a good one. */
-static bool unicode_name(const zip_entry *e, aq_entry *out)
+static bool unicode_name(const zip_entry *e, aq_entry *out, bool *twice)
 {
     size_t n = 0;
     const uint8_t *p =
@@ -511,12 +512,21 @@ static bool unicode_name(const zip_entry *e, aq_entry *out)
 
     if (!p || n < 6 || p[0] != 1)
         return true;
+    *twice = true;
     if (n - 5 == e->name_len && memcmp(p + 5, e->name, e->name_len) == 0)
         return true;
     if (aq_utf8_valid(e->name, e->name_len))
         return false;
     out->name = (const char *)p + 5;
     out->name_len = n - 5;
+    return true;
+}
+
+static bool plain_ascii(const zip_entry *e)
+{
+    for (size_t i = 0; i < e->name_len; i++)
+        if ((uint8_t)e->name[i] >= 0x80)
+            return false;
     return true;
 }
 
@@ -536,13 +546,16 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
 {
     const aq_sink *sink = z->a->sink;
     aq_auto_buf target = {0};
-    bool whole = true;
+    bool whole = true, twice = false;
     aq_entry out;
     int r, verdict;
 
     classify(e, &out);
-    if (!unicode_name(e, &out) || (out.kind == AQ_ENTRY_FOLDER && e->size > 0))
+    if (!unicode_name(e, &out, &twice) || (out.kind == AQ_ENTRY_FOLDER && e->size > 0))
         return mismatch(z, e, "The entry has two names, or is a folder with contents.", err);
+    if (!plain_ascii(e) && !(e->flags & FLAG_UTF8) && !twice)
+        aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_CODEPAGE, false, e->name, e->name_len,
+                           "does not say in which encoding its name is; programs guess");
     if (out.kind == AQ_ENTRY_SYMLINK) {
         if ((r = contents(z, e, at, gather, &target, &whole, err)) < 0)
             return r;
