@@ -119,6 +119,7 @@ static void add_claims(json_t *o, const aq_manifest *m, aq_arena *a)
     } else {
         set(o, "capabilities_digest", NULL);
     }
+    json_object_set_new(o, "capabilities_implied", aq_capabilities_json(&m->implied));
     json_object_set_new(o, "entry_points", entry_points_json(m, a));
     json_object_set_new(o, "references", references_json(m, a));
     for (size_t i = 0; i < m->also_count; i++)

@@ -1,6 +1,6 @@
 /* Which sandbox tier a package asks for: the stricter of what its publisher's tier and its
- * declared capabilities call for. The tables are the source's: ★ T0, ● and ◆ T1, ○ and ◐ T2; pure
- * compute T0, files and named hosts T1, shell, any host and subagents T2. */
+ * capabilities, declared and implied, call for. The tables are the source's: ★ T0, ● and ◆ T1, ○
+ * and ◐ T2; pure compute T0, files and named hosts T1, shell, any host and subagents T2. */
 #include <string.h>
 
 #include "cleanroom/report.h"
@@ -33,6 +33,17 @@ static const struct {
     [AQ_CAP_HOOKS] = {1, "it declares that it runs at events of its host"},
     [AQ_CAP_CLOCK] = {0, NULL},
     [AQ_CAP_CRYPTO] = {0, NULL},
+};
+
+/* What the manifests start is used, whether or not it was declared. */
+static const struct {
+    unsigned tier;
+    const char *why;
+} by_implied[AQ_CAP_COUNT] = {
+    [AQ_CAP_NETWORK] = {1, "its manifest connects it to a named host"},
+    [AQ_CAP_SHELL] = {2, "its manifest runs commands"},
+    [AQ_CAP_MCP] = {1, "its manifest starts MCP servers"},
+    [AQ_CAP_HOOKS] = {1, "its manifest hooks into events of its host"},
 };
 
 /* A host pattern that many strangers' machines match: "*", "*.com", "*:443". */
@@ -77,6 +88,11 @@ const char *aq_tier_wanted(const aq_submission *s, const aq_manifest *m, const c
     for (size_t i = 0; i < AQ_CAP_COUNT; i++)
         if (m->declared.group[i].count > 0)
             tier = raise_to(tier, by_capability[i].tier, by_capability[i].why, why);
+    for (size_t i = 0; i < AQ_CAP_COUNT; i++)
+        if (m->implied.group[i].count > 0)
+            tier = raise_to(tier, by_implied[i].tier, by_implied[i].why, why);
+    if (broad_network(&m->implied.group[AQ_CAP_NETWORK]))
+        tier = raise_to(tier, 2, "its manifest connects it to any host", why);
     if (broad_network(&m->declared.group[AQ_CAP_NETWORK]))
         tier = raise_to(tier, 2, "it declares that it talks to any host", why);
     tier = raise_to(tier, by_publisher[s->tier].tier, by_publisher[s->tier].why, why);

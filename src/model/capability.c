@@ -347,6 +347,29 @@ void aq_capabilities_none(aq_capabilities *c, aq_capability group)
     c->present = c->group[group].present = true;
 }
 
+void aq_capabilities_add_or_any(aq_capabilities *c, aq_arena *a, aq_capability group,
+                                const char *pattern)
+{
+    aq_cap_group *g = &c->group[group];
+    aq_err ignored;
+
+    for (size_t i = 0; i < g->count; i++)
+        if (strcmp(g->patterns[i], "*") == 0 || strcmp(g->patterns[i], pattern) == 0)
+            return;
+    if (aq_capabilities_add(c, a, group, pattern, &ignored) == 0)
+        return;
+    g->count = 0;
+    c->present = g->present = true;
+    append(g, a, group <= AQ_CAP_FS_WRITE ? "/**" : "*");
+}
+
+void aq_capabilities_merge(aq_capabilities *c, aq_arena *a, const aq_capabilities *from)
+{
+    for (size_t g = 0; g < AQ_CAP_COUNT; g++)
+        for (size_t i = 0; i < from->group[g].count; i++)
+            aq_capabilities_add_or_any(c, a, (aq_capability)g, from->group[g].patterns[i]);
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

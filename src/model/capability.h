@@ -40,6 +40,11 @@ int aq_capabilities_add(aq_capabilities *c, aq_arena *a, aq_capability group, co
                         aq_err *err);
 /* Says "none" for a group that got no pattern. */
 void aq_capabilities_none(aq_capabilities *c, aq_capability group);
+/* Adds all patterns of `from`; a group that is empty there is not made empty here. */
+void aq_capabilities_merge(aq_capabilities *c, aq_arena *a, const aq_capabilities *from);
+/* Says "any" where a pattern has no canonical form or there are too many: never less than is so. */
+void aq_capabilities_add_or_any(aq_capabilities *c, aq_arena *a, aq_capability group,
+                                const char *pattern);
 /* Sorts and drops duplicates; call once after the last add. */
 void aq_capabilities_seal(aq_capabilities *c);
 

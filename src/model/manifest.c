@@ -57,6 +57,7 @@ enum {
     RANK_BUNDLE = 10,
     RANK_ARC = 20,
     RANK_PLUGIN = 30,
+    RANK_MARKETPLACE = 35, /* names plugins; its own name is no identity of a package */
     RANK_SERVER = 40,
     RANK_SKILL = 50,
     RANK_NPM = 60,
@@ -105,6 +106,7 @@ static const place places[] = {
     {"arc-manifest.yml", RANK_ARC, aq_read_arc, NULL, 0},
     {"pai-manifest.yaml", RANK_ARC, aq_read_arc, NULL, 0},
     {".claude-plugin/plugin.json", RANK_PLUGIN, aq_read_plugin, NULL, 0},
+    {".claude-plugin/marketplace.json", RANK_MARKETPLACE, aq_read_marketplace, NULL, 0},
     {"server.json", RANK_SERVER, aq_read_server, aq_is_mcp_server_json, 0},
     {"SKILL.md", RANK_SKILL, aq_read_skill, NULL, 0},
     {"package.json", RANK_NPM, aq_read_npm, aq_is_mcp_npm, RANK_PLAIN_NPM},
@@ -171,7 +173,7 @@ static bool at_fixed_place(detection *d, const aq_file *file, const char *path)
         d->r.file = file;
         if (row->is_mcp && !row->is_mcp(&d->r))
             rank = row->else_rank;
-        if (rank == RANK_PLUGIN)
+        if (rank == RANK_PLUGIN || rank == RANK_MARKETPLACE)
             d->plugin = true;
         if (rank)
             add_candidate(d, file, rank, row->read, d->top);
@@ -345,6 +347,27 @@ static void compare_names(detection *d, const candidate *c, const char *name)
                     d->r.m->file);
 }
 
+/* A block in which every group became unsaid says nothing. */
+static void drop_empty_block(aq_capabilities *c)
+{
+    bool said = false;
+
+    for (size_t g = 0; g < AQ_CAP_COUNT; g++)
+        said = said || c->group[g].present;
+    c->present = c->present && said;
+}
+
+/* Is it run by the host or the installer, without anyone asking for it? */
+static bool runs_by_itself(const char *role)
+{
+    static const char *const asked[] = {"cli", "build", "bundle", "wasm", "component"};
+
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (strcmp(role, asked[i]) == 0)
+            return false;
+    return strncmp(role, "plugin:", 7) != 0 && strncmp(role, "mcp:", 4) != 0;
+}
+
 static bool same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -384,23 +407,42 @@ static void merge(detection *d, const aq_manifest *from, size_t *work)
         d->too_many = true;
 }
 
-/* A plugin or a collection has no block of its own: it declares what its members declare. */
+/* A plugin or a collection has no block of its own: it declares what its members declare. A member
+ * speaks for itself only, so "none" is said of the whole when every member says it. */
 static void merge_declared(detection *d, const aq_capabilities *from)
 {
-    aq_err ignored;
+    aq_capabilities *to = &d->r.m->declared;
 
-    for (size_t g = 0; g < AQ_CAP_COUNT; g++) {
-        if (from->group[g].present)
-            aq_capabilities_none(&d->r.m->declared, (aq_capability)g);
-        for (size_t i = 0; i < from->group[g].count; i++) {
-            aq_cap_group *to = &d->r.m->declared.group[g];
-            size_t j = 0;
-            while (j < to->count && strcmp(to->patterns[j], from->group[g].patterns[i]) != 0)
-                j++;
-            if (j == to->count && aq_capabilities_add(&d->r.m->declared, d->r.a, (aq_capability)g,
-                                                      from->group[g].patterns[i], &ignored) < 0)
-                d->too_many = true;
-        }
+    for (size_t g = 0; g < AQ_CAP_COUNT; g++)
+        if (to->group[g].count == 0 && !from->group[g].present)
+            to->group[g].present = false;
+    aq_capabilities_merge(to, d->r.a, from);
+    drop_empty_block(to);
+}
+
+/* "None" cannot stand where the manifests themselves start something. A list of tools is closed by
+ * our reading only, so the group is then unsaid; a block that says it in words is contradicted. */
+static void compare_implied(detection *d)
+{
+    aq_manifest *m = d->r.m;
+    bool block = m->kind == AQ_KIND_ARC || m->kind == AQ_KIND_BUNDLE;
+
+    for (size_t g = 0; g < AQ_CAP_COUNT; g++)
+        if (!block && m->declared.group[g].count == 0 && m->implied.group[g].count > 0)
+            m->declared.group[g].present = false;
+    if (!block)
+        drop_empty_block(&m->declared);
+    if (!block || !m->declared.group[AQ_CAP_SHELL].present ||
+        m->declared.group[AQ_CAP_SHELL].count > 0)
+        return;
+    for (size_t i = 0; i < m->entry_point_count; i++) {
+        const aq_entry_point *e = &m->entry_points[i];
+        aq_auto_buf path = {0};
+        if (!runs_by_itself(e->role) || aq_text_unquote(&path, e->file, strlen(e->file)) < 0)
+            continue;
+        aq_findings_add(d->r.findings, AQ_RULE_CAPABILITY_CONTRADICTED, aq_buf_str(&path),
+                        "shell is declared as none, and %.60s runs %.120s", e->role, e->command)
+            ->line = e->line;
     }
 }
 
@@ -418,11 +460,18 @@ static void merge_about(aq_manifest *m, const aq_manifest *from)
         m->description = from->description;
 }
 
+static bool is_member(const candidate *c)
+{
+    return c->rank == RANK_COMPONENT || c->rank == RANK_SUB_SKILL || c->rank == RANK_SKILL_FOLDER ||
+           c->rank == RANK_SUB_PLUGIN || c->rank == RANK_SKILL;
+}
+
 static void read_others(detection *d)
 {
     const candidate *speaker = &d->items[0];
-    bool union_of = speaker->rank == RANK_PLUGIN || speaker->rank == RANK_SUB_PLUGIN ||
-                    speaker->rank == RANK_SKILL_FOLDER || speaker->rank == RANK_SUB_SKILL;
+    bool union_of = speaker->rank == RANK_PLUGIN || speaker->rank == RANK_MARKETPLACE ||
+                    speaker->rank == RANK_SUB_PLUGIN || speaker->rank == RANK_SKILL_FOLDER ||
+                    speaker->rank == RANK_SUB_SKILL;
     aq_manifest *m = d->r.m;
     size_t work = 0;
 
@@ -438,11 +487,13 @@ static void read_others(detection *d)
         c->read(&r); /* what it could not read is a finding already */
         d->r.file = c->file;
         merge(d, &other, &work);
-        if (union_of)
+        aq_capabilities_merge(&m->implied, d->r.a, &other.implied);
+        if (union_of && is_member(c))
             merge_declared(d, &other.declared);
         if (c->rank <= RANK_CONFIG || c->rank == RANK_PLAIN_NPM || c->rank == RANK_PLAIN_PYTHON) {
             merge_about(m, &other);
-            compare_names(d, c, other.name);
+            if (c->rank != RANK_MARKETPLACE && speaker->rank != RANK_MARKETPLACE)
+                compare_names(d, c, other.name);
         }
         if (c->rank == speaker->rank && c->rank < RANK_SUB_PLUGIN)
             aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_AMBIGUOUS, c->file->path,
@@ -503,8 +554,9 @@ static void speak(detection *d)
         aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_COLLECTION, c->file->path,
                         "%zu members; this one speaks for the package", rank_count);
     if (c->rank == RANK_PLAIN_NPM || c->rank == RANK_PLAIN_PYTHON)
-        aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_MISSING, c->file->path,
-                        "nothing in %s says that this is an MCP server", d->r.m->dialect);
+        aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_PLAIN, c->file->path,
+                        "nothing in it says that this is an MCP server, and no manifest of "
+                        "another kind is there");
 }
 
 /* setup.py runs when a source package is installed, whatever pyproject.toml says. */
@@ -516,7 +568,7 @@ static void find_setup_script(detection *d)
     if (!file)
         return;
     d->r.file = file;
-    aq_reading_entry(&d->r, "build", "setup.py", 0);
+    aq_reading_command(&d->r, "build", "setup.py", 0);
 }
 
 int aq_manifest_detect(aq_arena *a, const aq_package *package, const unsigned char *image,
@@ -548,7 +600,9 @@ int aq_manifest_detect(aq_arena *a, const aq_package *package, const unsigned ch
         aq_findings_add_incomplete(findings, AQ_RULE_MANIFEST_LIMIT, NULL,
                                    "more than %d manifests, or too much in them",
                                    AQ_MANIFEST_ITEMS);
+    compare_implied(&d);
     aq_capabilities_seal(&m.declared);
+    aq_capabilities_seal(&m.implied);
     *ret = m;
     return 0;
 }

@@ -53,14 +53,15 @@ typedef struct aq_entry_point {
 typedef struct aq_manifest {
     aq_kind kind;
     const char *dialect; /* "arc/v1", "pai/v1", "metafactory/v1", "agent-skill", "claude-plugin",
-                            "mcp-server.json", "mcp-config", "package.json", "pyproject", "wasm",
-                            "arc-bundle"; NULL when there is none */
+                            "claude-marketplace", "mcp-server.json", "mcp-config", "package.json",
+                            "pyproject", "wasm", "arc-bundle"; NULL when there is none */
     const char *file;    /* quoted path of the manifest, NULL when there is none */
     aq_type type;
     const char *name, *namespace_, *version, *description, *license, *author, *homepage, *tier;
     const char *readme;       /* quoted path of the README that speaks for the package, or NULL */
     const char *license_file; /* likewise */
-    aq_capabilities declared;
+    aq_capabilities declared; /* what was said */
+    aq_capabilities implied;  /* what the manifests start, whatever was said; see capability.md */
     aq_entry_point *entry_points;
     size_t entry_point_count;
     aq_reference *references;

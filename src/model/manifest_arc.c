@@ -129,9 +129,9 @@ static void read_phases(aq_reading *r, const aq_node *phases)
     for (const aq_node *n = phases->first; n; n = n->next) {
         if (n->kind == AQ_NODE_LIST)
             for (const aq_node *c = n->first; c; c = c->next)
-                aq_reading_entry(r, n->key, aq_reading_scalar(r, c, AQ_MANIFEST_TEXT), c->line);
+                aq_reading_command(r, n->key, aq_reading_scalar(r, c, AQ_MANIFEST_TEXT), c->line);
         else
-            aq_reading_entry(r, n->key, aq_reading_scalar(r, n, AQ_MANIFEST_TEXT), n->line);
+            aq_reading_command(r, n->key, aq_reading_scalar(r, n, AQ_MANIFEST_TEXT), n->line);
     }
 }
 
@@ -146,10 +146,8 @@ static void read_arc_hooks(aq_reading *r, const aq_node *hooks)
             const char *event = aq_node_get_str(n, "event");
             aq_auto_buf role = {0};
             aq_buf_addf(&role, "hook:%s", event ? event : "");
-            aq_reading_entry(r, aq_buf_str(&role),
-                             aq_reading_field(r, n, "command", AQ_MANIFEST_TEXT), n->line);
-            if (event && r->m->declared.present)
-                aq_reading_capability(r, AQ_CAP_HOOKS, event, n->line);
+            aq_reading_command(r, aq_buf_str(&role),
+                               aq_reading_field(r, n, "command", AQ_MANIFEST_TEXT), n->line);
         }
     }
     if (config && (file = aq_reading_file(r, config, hooks->line))) {
@@ -167,7 +165,7 @@ static void read_provides(aq_reading *r, const aq_node *provides)
 
     if (cli && cli->kind == AQ_NODE_LIST) {
         for (const aq_node *n = cli->first; n; n = n->next)
-            aq_reading_entry(
+            aq_reading_command(
                 r, "cli",
                 aq_reading_scalar(r, n->kind == AQ_NODE_MAP ? aq_node_get(n, "command") : n,
                                   AQ_MANIFEST_TEXT),
@@ -178,7 +176,7 @@ static void read_provides(aq_reading *r, const aq_node *provides)
     for (size_t i = 0; services[i]; i++) {
         const aq_node *n = aq_node_get(provides, services[i]);
         if (n)
-            aq_reading_entry(r, "service", aq_reading_scalar(r, n, AQ_MANIFEST_TEXT), n->line);
+            aq_reading_command(r, "service", aq_reading_scalar(r, n, AQ_MANIFEST_TEXT), n->line);
     }
     read_arc_hooks(r, aq_node_get(provides, "hooks"));
 }

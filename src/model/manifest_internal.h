@@ -45,6 +45,11 @@ const char *aq_reading_field(aq_reading *r, const aq_node *map, const char *key,
 const char *aq_reading_person(aq_reading *r, const aq_node *node);
 
 void aq_reading_entry(aq_reading *r, const char *role, const char *command, uint32_t line);
+/* An entry point that is a command line: it implies that commands are run, and a role
+ * "hook:EVENT" that the host calls the package. */
+void aq_reading_command(aq_reading *r, const char *role, const char *command, uint32_t line);
+/* An entry point that is a URL: it implies that its host is talked to. */
+void aq_reading_remote(aq_reading *r, const char *role, const char *url, uint32_t line);
 void aq_reading_reference(aq_reading *r, aq_reference ref);
 /* Adds a pattern; one without canonical form is a finding. */
 void aq_reading_capability(aq_reading *r, aq_capability group, const char *pattern, uint32_t line);
@@ -65,6 +70,7 @@ int aq_read_bundle(aq_reading *r);
 int aq_read_skill(aq_reading *r);
 int aq_read_component(aq_reading *r); /* command or agent of a plugin: a page with front matter */
 int aq_read_plugin(aq_reading *r);
+int aq_read_marketplace(aq_reading *r);
 int aq_read_server(aq_reading *r);
 int aq_read_npm(aq_reading *r);
 int aq_read_python(aq_reading *r);

@@ -28,7 +28,7 @@ static const struct {
 static const char *const dialects[] = {"arc/v1",      "pai/v1",        "metafactory/v1",
                                        "agent-skill", "claude-plugin", "mcp-server.json",
                                        "mcp-config",  "package.json",  "pyproject",
-                                       "wasm",        "arc-bundle"};
+                                       "wasm",        "arc-bundle",    "claude-marketplace"};
 
 static json_t *text(const char *s)
 {
@@ -73,6 +73,7 @@ json_t *aq_manifest_json(const aq_manifest *m)
         json_object_set_new(o, texts[i].key,
                             text(*(const char *const *)((const char *)m + texts[i].offset)));
     json_object_set_new(o, "declared", aq_capabilities_json(&m->declared));
+    json_object_set_new(o, "implied", aq_capabilities_json(&m->implied));
     json_object_set_new(o, "entry_points", entry_points_json(m));
     json_object_set_new(o, "references", references_json(m));
     for (size_t i = 0; i < m->also_count; i++)
@@ -220,13 +221,13 @@ static int read_words(const json_t *from, aq_manifest *m, aq_err *err)
 
 int aq_manifest_read(aq_arena *a, const json_t *from, aq_manifest *ret, aq_err *err)
 {
-    static const char *const keys[] = {"kind",       "dialect",      "type",     "file",
-                                       "name",       "namespace",    "version",  "description",
-                                       "license",    "author",       "homepage", "tier",
-                                       "readme",     "license_file", "declared", "entry_points",
-                                       "references", "also",         NULL};
+    static const char *const keys[] = {
+        "kind",        "dialect", "type",         "file",       "name", "namespace", "version",
+        "description", "license", "author",       "homepage",   "tier", "readme",    "license_file",
+        "declared",    "implied", "entry_points", "references", "also", NULL};
     aq_manifest m = {0};
     const json_t *declared = json_object_get(from, "declared");
+    const json_t *implied = json_object_get(from, "implied");
     int r = aq_json_only_keys(from, "manifest", keys, err);
 
     if (r == 0)
@@ -234,10 +235,12 @@ int aq_manifest_read(aq_arena *a, const json_t *from, aq_manifest *ret, aq_err *
     for (size_t i = 0; r == 0 && i < sizeof texts / sizeof *texts; i++)
         r = read_text(a, from, texts[i].key, texts[i].max,
                       (const char **)((char *)&m + texts[i].offset), err);
-    if (r == 0 && !declared)
-        r = aq_fail(err, -EBADMSG, "manifest: declared is missing");
+    if (r == 0 && (!declared || !implied))
+        r = aq_fail(err, -EBADMSG, "manifest: declared or implied is missing");
     if (r == 0)
         r = aq_capabilities_read(a, declared, &m.declared, err);
+    if (r == 0)
+        r = aq_capabilities_read(a, implied, &m.implied, err);
     if (r < 0 || (r = read_entry_points(a, from, &m, err)) < 0 ||
         (r = read_references(a, from, &m, err)) < 0 || (r = read_also(a, from, &m, err)) < 0)
         return r;

@@ -192,7 +192,7 @@ static void read_npm_scripts(aq_reading *r, const aq_node *scripts)
     for (size_t i = 0; lifecycle[i]; i++) {
         const aq_node *n = aq_node_get(scripts, lifecycle[i]);
         if (n)
-            aq_reading_entry(r, n->key, aq_reading_scalar(r, n, AQ_MANIFEST_TEXT), n->line);
+            aq_reading_command(r, n->key, aq_reading_scalar(r, n, AQ_MANIFEST_TEXT), n->line);
     }
 }
 

@@ -9,14 +9,17 @@
 /* One handler of an event: {type: command, command: …}; other types name a URL or a prompt. */
 static void read_handler(aq_reading *r, const char *role, const aq_node *handler)
 {
-    static const char *const keys[] = {"command", "url", "prompt", NULL};
-    const char *command = NULL;
+    const char *command = aq_reading_scalar(r, aq_node_get(handler, "command"), AQ_MANIFEST_TEXT);
+    const char *url = aq_reading_scalar(r, aq_node_get(handler, "url"), AQ_MANIFEST_TEXT);
+    const char *prompt = aq_reading_scalar(r, aq_node_get(handler, "prompt"), AQ_MANIFEST_TEXT);
 
-    for (size_t i = 0; !command && keys[i]; i++)
-        command = aq_reading_scalar(r, aq_node_get(handler, keys[i]), AQ_MANIFEST_TEXT);
     if (command)
-        aq_reading_entry(r, role, command, handler->line);
-    else
+        aq_reading_command(r, role, command, handler->line);
+    if (url)
+        aq_reading_remote(r, role, url, handler->line);
+    if (prompt)
+        aq_reading_entry(r, role, prompt, handler->line);
+    if (!command && !url && !prompt)
         aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, handler->line, "%s: a handler that runs nothing",
                         role);
 }
@@ -35,7 +38,7 @@ void aq_reading_hooks(aq_reading *r, const aq_node *root)
         if (event->kind != AQ_NODE_LIST)
             continue; /* "description" and the like */
         aq_buf_addf(&role, "hook:%s", event->key);
-        aq_reading_capability(r, AQ_CAP_HOOKS, event->key, event->line);
+        aq_capabilities_add_or_any(&r->m->implied, r->a, AQ_CAP_HOOKS, event->key);
         for (const aq_node *n = event->first; n; n = n->next) {
             const aq_node *handlers = aq_node_get(n, "hooks");
             if (!handlers || handlers->kind != AQ_NODE_LIST) {
@@ -76,11 +79,11 @@ static void read_mcp_server(aq_reading *r, const aq_node *server)
                         "MCP server \"%.60s\" has neither command nor url", server->key);
         return;
     }
-    aq_reading_capability(r, AQ_CAP_MCP, server->key, server->line);
+    aq_capabilities_add_or_any(&r->m->implied, r->a, AQ_CAP_MCP, server->key);
     if (command)
-        aq_reading_entry(r, "mcp:stdio", command, server->line);
+        aq_reading_command(r, "mcp:stdio", command, server->line);
     if (url)
-        aq_reading_entry(r, sse ? "mcp:sse" : "mcp:http", url, server->line);
+        aq_reading_remote(r, sse ? "mcp:sse" : "mcp:http", url, server->line);
     aq_reading_reference(r, (aq_reference){.name = name,
                                            .version = NULL,
                                            .locator = url ? url : command,
@@ -156,9 +159,20 @@ static void check_paths(aq_reading *r, const aq_node *node)
     }
 }
 
-int aq_read_plugin(aq_reading *r)
+/* Fields that plugin.json and an entry of a marketplace share. */
+static void read_components(aq_reading *r, const aq_node *root)
 {
     static const char *const folders[] = {"commands", "agents", "skills", "outputStyles", NULL};
+
+    read_tables(r, aq_node_get(root, "hooks"), aq_reading_hooks);
+    read_tables(r, aq_node_get(root, "mcpServers"), aq_reading_servers);
+    read_tables(r, aq_node_get(root, "lspServers"), aq_reading_servers);
+    for (size_t i = 0; folders[i]; i++)
+        check_paths(r, aq_node_get(root, folders[i]));
+}
+
+int aq_read_plugin(aq_reading *r)
+{
     aq_manifest *m = r->m;
     const aq_node *root;
 
@@ -176,10 +190,96 @@ int aq_read_plugin(aq_reading *r)
     m->homepage = aq_reading_scalar(r, aq_node_get(root, "homepage"), AQ_MANIFEST_TEXT);
     if (!m->homepage)
         m->homepage = aq_reading_scalar(r, aq_node_get(root, "repository"), AQ_MANIFEST_TEXT);
-    read_tables(r, aq_node_get(root, "hooks"), aq_reading_hooks);
-    read_tables(r, aq_node_get(root, "mcpServers"), aq_reading_servers);
-    read_tables(r, aq_node_get(root, "lspServers"), aq_reading_servers);
-    for (size_t i = 0; folders[i]; i++)
-        check_paths(r, aq_node_get(root, folders[i]));
+    read_components(r, root);
+    return 0;
+}
+
+/* Does a path, as written in the manifest, mean the folder that the manifest speaks for? */
+static bool means_itself(const char *path)
+{
+    return strcmp(path, ".") == 0 || strcmp(path, "./") == 0;
+}
+
+/* Where a listed plugin comes from. A path is a folder of this package, and pinned by lying in it;
+ * of the others only a commit is a pin, and it is written behind the place: "github:o/r@COMMIT". */
+static const char *plugin_source(aq_reading *r, const aq_node *source, const char *below)
+{
+    const char *kind = aq_node_get_str(source, "source"), *place = NULL, *at;
+    static const char *const places[] = {"repo", "url", "package", "path"};
+
+    if (aq_node_str(source)) {
+        check_paths(r, source);
+        return aq_text_quoted(r->a, aq_arena_printf(r->a, "%s%s", below, source->text),
+                              strlen(below) + strlen(source->text), AQ_MANIFEST_TEXT);
+    }
+    for (size_t i = 0; !place && i < sizeof places / sizeof *places; i++)
+        place = aq_reading_scalar(r, aq_node_get(source, places[i]), AQ_MANIFEST_NAME);
+    if (!place)
+        return NULL;
+    at = aq_reading_scalar(r, aq_node_get(source, "sha"), 64);
+    if (!at)
+        at = aq_reading_scalar(r, aq_node_get(source, "ref"), 64);
+    if (kind && strcmp(kind, "url") != 0)
+        kind = aq_text_quoted(r->a, kind, strlen(kind), 32);
+    else
+        kind = NULL;
+    return aq_arena_printf(r->a, "%s%s%s%s%s", kind ? kind : "", kind ? ":" : "", place,
+                           at ? "@" : "", at ? at : "");
+}
+
+/* One row of "plugins". It may describe the plugin whole, so that there is no plugin.json. */
+static void read_listed_plugin(aq_reading *r, const aq_node *n, const char *below)
+{
+    const aq_node *source = aq_node_get(n, "source");
+    const char *root = r->root, *path = aq_node_str(source);
+    aq_reference ref = {.name = aq_reading_field(r, n, "name", AQ_MANIFEST_NAME),
+                        .version = aq_reading_field(r, n, "version", AQ_MANIFEST_NAME),
+                        .line = n->line};
+
+    if (n->kind != AQ_NODE_MAP || !ref.name || !source) {
+        aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, n->line,
+                        "a listed plugin needs a name and a source");
+        return;
+    }
+    ref.locator = plugin_source(r, source, below);
+    if (!path || !means_itself(path))
+        aq_reading_reference(r, ref);
+    if (path && !means_itself(path)) {
+        path += strncmp(path, "./", 2) == 0 ? 2 : 0;
+        below += strncmp(below, "./", 2) == 0 ? 2 : 0;
+        r->root = aq_arena_printf(r->a, "%s%s%s%s", root, below, path,
+                                  *path && path[strlen(path) - 1] != '/' ? "/" : "");
+    }
+    read_components(r, n);
+    r->root = root;
+}
+
+/* A repository that lists plugins, some of them its own folders, some elsewhere. */
+int aq_read_marketplace(aq_reading *r)
+{
+    aq_manifest *m = r->m;
+    const aq_node *root, *list;
+    const char *below;
+
+    m->kind = AQ_KIND_PLUGIN;
+    m->dialect = "claude-marketplace";
+    if (aq_reading_doc(r, aq_doc_json, &root) < 0)
+        return -EBADMSG;
+    aq_reading_identity(r, aq_reading_field(r, root, "name", AQ_MANIFEST_NAME), NULL);
+    m->version = aq_reading_scalar(r, aq_node_path(root, "metadata.version"), AQ_MANIFEST_NAME);
+    m->description = aq_reading_field(r, root, "description", AQ_MANIFEST_TEXT);
+    if (!m->description)
+        m->description =
+            aq_reading_scalar(r, aq_node_path(root, "metadata.description"), AQ_MANIFEST_TEXT);
+    m->author = aq_reading_person(r, aq_node_get(root, "owner"));
+    below = aq_node_str(aq_node_path(root, "metadata.pluginRoot"));
+    if (below && *below)
+        below = aq_arena_printf(r->a, "%s%s", below, below[strlen(below) - 1] == '/' ? "" : "/");
+    list = aq_node_get(root, "plugins");
+    if (!list || list->kind != AQ_NODE_LIST)
+        aq_reading_note(r, AQ_RULE_MANIFEST_FIELD, list ? list->line : 0,
+                        "a marketplace needs a list of plugins");
+    for (const aq_node *n = list && list->kind == AQ_NODE_LIST ? list->first : NULL; n; n = n->next)
+        read_listed_plugin(r, n, below ? below : "");
     return 0;
 }

@@ -175,6 +175,34 @@ void aq_reading_entry(aq_reading *r, const char *role, const char *command, uint
     };
 }
 
+static void imply(aq_reading *r, const char *role, aq_capability group, const char *quoted)
+{
+    aq_auto_buf raw = {0};
+
+    if (!quoted || !*quoted)
+        return;
+    if (aq_text_unquote(&raw, quoted, strlen(quoted)) < 0) {
+        aq_buf_clear(&raw);
+        aq_buf_addc(&raw, '*');
+    }
+    aq_capabilities_add_or_any(&r->m->implied, r->a, group, aq_buf_str(&raw));
+    if (strncmp(role, "hook:", 5) == 0)
+        aq_capabilities_add_or_any(&r->m->implied, r->a, AQ_CAP_HOOKS, role[5] ? role + 5 : "*");
+}
+
+void aq_reading_command(aq_reading *r, const char *role, const char *command, uint32_t line)
+{
+    imply(r, role, AQ_CAP_SHELL, command);
+    aq_reading_entry(r, role, command, line);
+}
+
+void aq_reading_remote(aq_reading *r, const char *role, const char *url, uint32_t line)
+{
+    /* A template ("https://${HOST}/") names its host at run time: any. */
+    imply(r, role, AQ_CAP_NETWORK, url && strpbrk(url, "${") ? "*" : url);
+    aq_reading_entry(r, role, url, line);
+}
+
 void aq_reading_reference(aq_reading *r, aq_reference ref)
 {
     aq_manifest *m = r->m;

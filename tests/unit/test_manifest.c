@@ -1,99 +1,6 @@
 /* Manifests: every kind read into one model, who speaks, and each finding with its harmless twin.
  */
-#include "unit.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/cleanup.h"
-#include "base/json.h"
-#include "model/manifest.h"
-
-/* A package in memory: name, content, name, content, …, NULL. */
-typedef struct seen {
-    aq_arena *a;
-    aq_findings *findings;
-    aq_manifest m;
-} seen;
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const aq_file *)a)->path, ((const aq_file *)b)->path);
-}
-
-static seen look_sized(const char *const *parts, size_t last_len)
-{
-    seen s = {.a = aq_arena_new()};
-    aq_auto_buf image = {0};
-    aq_file files[64];
-    aq_package p = {.form = "folder", .files = files};
-    aq_err err = {0};
-
-    s.findings = aq_findings_new(s.a);
-    for (; parts[0]; parts += 2) {
-        size_t len = last_len && !parts[2] ? last_len : strlen(parts[1]);
-        files[p.count++] = (aq_file){.path = parts[0], .offset = image.len, .size = len};
-        aq_buf_add(&image, parts[1], len);
-    }
-    p.bytes = image.len;
-    qsort(files, p.count, sizeof *files, by_path);
-    if (aq_manifest_detect(s.a, &p, (const unsigned char *)aq_buf_str(&image), s.findings, &s.m,
-                           &err) < 0)
-        fail_msg("%s", err.text);
-    return s;
-}
-
-#define look(...) look_sized((const char *const[]){__VA_ARGS__, NULL, NULL}, 0)
-
-static void done(seen *s)
-{
-    aq_arena_free(s->a);
-}
-
-static void must_find(const seen *s, aq_rule_id rule, const char *file, unsigned line)
-{
-    for (size_t i = 0; i < s->findings->count; i++) {
-        const aq_finding *f = &s->findings->items[i];
-        if (f->rule == rule && (!file || (f->file && strcmp(f->file, file) == 0)) &&
-            f->line == line)
-            return;
-    }
-    for (size_t i = 0; i < s->findings->count; i++)
-        print_error("  %s %s:%u %s\n", aq_rule_get(s->findings->items[i].rule)->name,
-                    s->findings->items[i].file, s->findings->items[i].line,
-                    s->findings->items[i].message);
-    fail_msg("no finding %s %s:%u", aq_rule_get(rule)->name, file ? file : "", line);
-}
-
-static void must_be_clean(const seen *s)
-{
-    for (size_t i = 0; i < s->findings->count; i++)
-        fail_msg("%s %s:%u %s", aq_rule_get(s->findings->items[i].rule)->name,
-                 s->findings->items[i].file, s->findings->items[i].line,
-                 s->findings->items[i].message);
-}
-
-/* The declaration in canonical JSON. */
-static void must_declare(const seen *s, const char *want)
-{
-    aq_auto_json json_t *j = aq_capabilities_json(&s->m.declared);
-    aq_auto_buf b = {0};
-
-    assert_int_equal(aq_json_canonical(j, &b), 0);
-    assert_string_equal(aq_buf_str(&b), want);
-}
-
-static void must_start(const seen *s, size_t at, const char *role, const char *command,
-                       const char *file, unsigned line)
-{
-    assert_true(at < s->m.entry_point_count);
-    assert_string_equal(s->m.entry_points[at].role, role);
-    assert_string_equal(s->m.entry_points[at].command, command);
-    assert_string_equal(s->m.entry_points[at].file, file);
-    assert_int_equal(s->m.entry_points[at].line, line);
-}
+#include "seen.h"
 
 static void arc_package(void **state)
 {
@@ -130,9 +37,11 @@ static void arc_package(void **state)
     assert_string_equal(s.m.readme, "README.md");
     assert_string_equal(s.m.license_file, "LICENSE");
     must_declare(&s, "{\"filesystem.read\":[\"~/.config/w/**\"],\"filesystem.write\":[],"
-                     "\"hooks\":[\"PreToolUse\"],\"network\":[\"api.example.org\","
+                     "\"network\":[\"api.example.org\","
                      "\"other.example\",\"third.example\"],"
                      "\"secrets\":[\"KEY\",\"TOKEN\"],\"shell\":[\"git *\"]}");
+    must_imply(&s, "{\"hooks\":[\"PreToolUse\"],\"shell\":[\"./post.sh\",\"a.sh\",\"b.sh\","
+                   "\"bun src/cli.ts\",\"h.ts\"]}");
     must_start(&s, 0, "cli", "bun src/cli.ts", "arc-manifest.yaml", 18);
     must_start(&s, 1, "hook:PreToolUse", "h.ts", "arc-manifest.yaml", 21);
     must_start(&s, 2, "postinstall", "./post.sh", "arc-manifest.yaml", 25);
@@ -322,9 +231,10 @@ static void plugin(void **state)
                4);
     assert_int_equal(s.m.entry_point_count, 4);
     assert_int_equal(s.m.also_count, 4);
-    must_declare(&s, "{\"filesystem.read\":[\"/**\"],\"filesystem.write\":[],"
-                     "\"hooks\":[\"PostToolUse\",\"Stop\"],\"mcp\":[\"db\",\"web\"],"
-                     "\"network\":[],\"shell\":[\"git push *\"],\"subagents\":[]}");
+    must_declare(&s, "{\"filesystem.read\":[\"/**\"],\"shell\":[\"git push *\"]}");
+    must_imply(&s, "{\"hooks\":[\"PostToolUse\",\"Stop\"],\"mcp\":[\"db\",\"web\"],"
+                   "\"network\":[\"x.example:443\"],"
+                   "\"shell\":[\"${CLAUDE_PLUGIN_ROOT}/db -p 1\",\"fmt.sh\",\"late.sh\"]}");
     done(&s);
 }
 
@@ -385,7 +295,8 @@ static void mcp_servers(void **state)
     s = look(".mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"npx\",\"args\":[\"-y\",\"p\"]}}}");
     assert_int_equal(s.m.kind, AQ_KIND_MCP);
     must_start(&s, 0, "mcp:stdio", "npx -y p", ".mcp.json", 1);
-    must_declare(&s, "{\"mcp\":[\"a\"]}");
+    must_declare(&s, "null");
+    must_imply(&s, "{\"mcp\":[\"a\"],\"shell\":[\"npx -y p\"]}");
     done(&s);
 }
 
@@ -423,7 +334,7 @@ static void plain_projects_are_not_servers(void **state)
     (void)state;
     assert_int_equal(s.m.kind, AQ_KIND_UNKNOWN);
     assert_string_equal(s.m.name, "mcpherson");
-    must_find(&s, AQ_RULE_MANIFEST_MISSING, "package.json", 0);
+    must_find(&s, AQ_RULE_MANIFEST_PLAIN, "package.json", 0);
     must_start(&s, 0, "install", "x", "package.json", 1);
     done(&s);
     s = look("server.json", "{\"port\":80}");
@@ -674,6 +585,8 @@ static void hostile_answers(void **state)
         "{\"extra\":1}",
         "{\"declared\":1}",
         "{\"declared\":{\"network\":[\"A\"]}}",
+        "{\"implied\":1}",
+        "{\"implied\":{\"shell\":[\"b\",\"a\"]}}",
         "{\"entry_points\":null}",
         "{\"entry_points\":[{\"role\":\"a\"}]}",
         "{\"entry_points\":[{\"role\":\"a\",\"command\":\"b\",\"file\":\"c\",\"line\":-1}]}",
@@ -718,7 +631,7 @@ static void names_of_things(void **state)
 
     (void)state;
     assert_string_equal(aq_kind_name(AQ_KIND_MCP), "mcp");
-    assert_string_equal(aq_kind_title(AQ_KIND_UNKNOWN), "no manifest recognised");
+    assert_string_equal(aq_kind_title(AQ_KIND_UNKNOWN), "package of no known kind");
     assert_string_equal(aq_type_name(AQ_TYPE_NONE), "none");
     assert_int_equal(aq_type_find("playbook", &type), 0);
     assert_int_equal(type, AQ_TYPE_PLAYBOOK);

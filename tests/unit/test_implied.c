@@ -1,0 +1,204 @@
+/* What manifests start: implied beside what is declared, "none" only where nothing contradicts it,
+ * and marketplaces that list plugins. */
+#include "seen.h"
+
+#define AGENT "---\nname: r\ndescription: x\ntools: Read, Grep, Glob\n---\n"
+#define HOOK                                                                                       \
+    "{\"hooks\":{\"PostToolUse\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"note.sh\"}]}]}}"
+
+/* The tools of an agent are no declaration of the plugin: its hook runs a shell all the same. */
+static void a_member_does_not_speak_for_the_plugin(void **state)
+{
+    seen s = look(".claude-plugin/plugin.json", "{\"name\":\"p\"}", "agents/r.md", AGENT,
+                  "hooks/hooks.json", HOOK);
+
+    (void)state;
+    must_be_clean(&s);
+    must_declare(&s, "{\"filesystem.read\":[\"/**\"]}");
+    must_imply(&s, "{\"hooks\":[\"PostToolUse\"],\"shell\":[\"note.sh\"]}");
+    done(&s);
+    s = look(".claude-plugin/plugin.json", "{\"name\":\"p\"}", "agents/r.md", AGENT);
+    must_declare(&s, "{\"filesystem.read\":[\"/**\"]}");
+    must_imply(&s, "null");
+    done(&s);
+    s = look(".claude-plugin/plugin.json", "{\"name\":\"p\"}", "commands/c.md",
+             "---\ndescription: x\n---\nLook at the change.");
+    must_be_clean(&s);
+    must_declare(&s, "null");
+    must_imply(&s, "null");
+    done(&s);
+}
+
+static void none_of_a_collection(void **state)
+{
+    seen s = look("a/SKILL.md", "---\nname: a\ndescription: x\nallowed-tools: Read\n---\n",
+                  "b/SKILL.md", "---\nname: b\ndescription: x\nallowed-tools: Grep\n---\n");
+
+    (void)state;
+    must_declare(&s, "{\"filesystem.read\":[\"/**\"],\"filesystem.write\":[],\"mcp\":[],"
+                     "\"network\":[],\"shell\":[],\"subagents\":[]}");
+    done(&s);
+    s = look("a/SKILL.md", "---\nname: a\ndescription: x\nallowed-tools: Read\n---\n", "b/SKILL.md",
+             "---\nname: b\ndescription: x\n---\n");
+    must_declare(&s, "{\"filesystem.read\":[\"/**\"]}"); /* b may do anything */
+    done(&s);
+}
+
+static void a_skill_with_a_hook(void **state)
+{
+    seen s = look("SKILL.md", "---\nname: a\ndescription: x\nallowed-tools: Read\nhooks:\n"
+                              "  Stop:\n    - hooks:\n        - type: command\n"
+                              "          command: end.sh\n---\n");
+
+    (void)state;
+    must_declare(&s, "{\"filesystem.read\":[\"/**\"],\"filesystem.write\":[],\"mcp\":[],"
+                     "\"network\":[],\"subagents\":[]}");
+    must_imply(&s, "{\"hooks\":[\"Stop\"],\"shell\":[\"end.sh\"]}");
+    done(&s);
+}
+
+static void a_block_can_be_contradicted(void **state)
+{
+    seen s =
+        look("arc-manifest.yaml", "name: x\ntype: tool\ncapabilities:\n  bash: {allowed: false}\n"
+                                  "scripts:\n  postinstall: ./up.sh\n");
+
+    (void)state;
+    must_find(&s, AQ_RULE_CAPABILITY_CONTRADICTED, "arc-manifest.yaml", 6);
+    must_declare(&s, "{\"shell\":[]}"); /* its own word stays */
+    must_imply(&s, "{\"shell\":[\"./up.sh\"]}");
+    done(&s);
+    s = look("arc-manifest.yaml",
+             "name: x\ntype: tool\ncapabilities:\n  bash:\n    allowed: true\n"
+             "    restricted_to: [./up.sh]\nscripts:\n  postinstall: ./up.sh\n");
+    must_be_clean(&s);
+    done(&s);
+    /* A program that a person starts is what a tool is for. */
+    s = look("arc-manifest.yaml", "name: x\ntype: tool\ncapabilities:\n  bash: {allowed: false}\n"
+                                  "provides:\n  cli:\n    - command: python3 x.py\n");
+    must_be_clean(&s);
+    must_imply(&s, "{\"shell\":[\"python3 x.py\"]}");
+    done(&s);
+    s = look("arc-manifest.yaml", "name: x\ntype: skill\ncapabilities: {}\n");
+    must_declare(&s, "{}");
+    must_imply(&s, "null");
+    done(&s);
+}
+
+static void scripts_of_packages(void **state)
+{
+    seen s = look("package.json", "{\"name\":\"x-mcp\",\"bin\":\"i.js\","
+                                  "\"scripts\":{\"postinstall\":\"node  get.js\",\"test\":\"t\"}}");
+
+    (void)state;
+    must_imply(&s, "{\"shell\":[\"node get.js\"]}");
+    done(&s);
+    s = look("package.json", "{\"name\":\"x-mcp\",\"bin\":\"i.js\",\"scripts\":{\"test\":\"t\"}}");
+    must_imply(&s, "null");
+    done(&s);
+    s = look("pyproject.toml", "[project]\nname = \"x-mcp\"\n", "setup.py", "x");
+    must_imply(&s, "{\"shell\":[\"setup.py\"]}");
+    done(&s);
+    s = look("SKILL.md", "---\nname: a\ndescription: x\n---\n", "package.json",
+             "{\"name\":\"a\",\"scripts\":{\"preinstall\":\"p\"}}");
+    must_imply(&s, "{\"shell\":[\"p\"]}"); /* also of a manifest that does not speak */
+    done(&s);
+}
+
+/* What has no canonical form is implied as "any", never left out. */
+static void odd_commands(void **state)
+{
+    aq_auto_buf b = {0};
+    seen s = look(".mcp.json", "{\"mcpServers\":{\"a\":{\"command\":\"x\\u202ey\"},"
+                               "\"b\":{\"url\":\"https://${HOST}/m\"}}}");
+
+    (void)state;
+    must_imply(&s, "{\"mcp\":[\"a\",\"b\"],\"network\":[\"*\"],\"shell\":[\"*\"]}");
+    done(&s);
+    aq_buf_adds(&b, "name: x\ntype: tool\nscripts:\n  a:\n");
+    for (int i = 0; i < AQ_CAP_PATTERNS + 1; i++)
+        aq_buf_addf(&b, "    - run-%d\n", i);
+    s = look("arc-manifest.yaml", aq_buf_str(&b));
+    must_imply(&s, "{\"shell\":[\"*\"]}");
+    done(&s);
+}
+
+static void marketplace(void **state)
+{
+    seen s = look(
+        ".claude-plugin/marketplace.json",
+        "{\"name\":\"acme-shelf\",\"owner\":{\"name\":\"Acme\"},\n"
+        "\"metadata\":{\"description\":\"Our plugins.\",\"version\":\"1.0.0\"},\n\"plugins\":[\n"
+        "{\"name\":\"one\",\"source\":\"./plugins/one\",\"version\":\"0.1.0\"},\n"
+        "{\"name\":\"two\",\"source\":{\"source\":\"github\",\"repo\":\"acme/two\","
+        "\"ref\":\"v2\",\"sha\":\"0123456789012345678901234567890123456789\"}},\n"
+        "{\"name\":\"three\",\"source\":{\"source\":\"url\",\"url\":\"https://g.example/"
+        "3.git\"}},\n"
+        "{\"name\":\"four\",\"source\":\"./plugins/four\",\"strict\":false,"
+        "\"mcpServers\":{\"db\":{\"command\":\"db-serve\"}}}]}",
+        "plugins/one/.claude-plugin/plugin.json", "{\"name\":\"one\",\"version\":\"0.1.0\"}",
+        "plugins/one/hooks/hooks.json", HOOK, "plugins/four/README.md", "x");
+
+    (void)state;
+    must_be_clean(&s);
+    assert_int_equal(s.m.kind, AQ_KIND_PLUGIN);
+    assert_string_equal(s.m.dialect, "claude-marketplace");
+    assert_string_equal(s.m.name, "acme-shelf");
+    assert_string_equal(s.m.version, "1.0.0");
+    assert_string_equal(s.m.description, "Our plugins.");
+    assert_string_equal(s.m.author, "Acme");
+    assert_true(s.m.reference_count >= 4);
+    assert_string_equal(s.m.references[0].name, "one");
+    assert_string_equal(s.m.references[0].locator, "./plugins/one");
+    assert_string_equal(s.m.references[0].version, "0.1.0");
+    assert_int_equal(s.m.references[0].line, 4);
+    assert_string_equal(s.m.references[1].locator,
+                        "github:acme/two@0123456789012345678901234567890123456789");
+    assert_string_equal(s.m.references[2].locator, "https://g.example/3.git");
+    assert_null(s.m.references[2].sha256);
+    must_imply(&s, "{\"hooks\":[\"PostToolUse\"],\"mcp\":[\"db\"],"
+                   "\"shell\":[\"db-serve\",\"note.sh\"]}");
+    done(&s);
+}
+
+static void marketplace_edges(void **state)
+{
+    seen s = look(".claude-plugin/marketplace.json",
+                  "{\"name\":\"m\",\"plugins\":[\n{\"name\":\"out\",\"source\":\"../x\"},\n"
+                  "{\"name\":\"no-source\"},\n7]}");
+
+    (void)state;
+    must_find(&s, AQ_RULE_MANIFEST_OUTSIDE, ".claude-plugin/marketplace.json", 2);
+    must_find(&s, AQ_RULE_MANIFEST_FIELD, ".claude-plugin/marketplace.json", 3);
+    must_find(&s, AQ_RULE_MANIFEST_FIELD, ".claude-plugin/marketplace.json", 4);
+    done(&s);
+    s = look(".claude-plugin/marketplace.json", "{\"name\":\"m\"}");
+    must_find(&s, AQ_RULE_MANIFEST_FIELD, ".claude-plugin/marketplace.json", 0);
+    done(&s);
+    /* A plugin that is its own marketplace: the plugin speaks, and does not refer to itself. */
+    s = look(".claude-plugin/marketplace.json",
+             "{\"name\":\"shelf\",\"plugins\":[{\"name\":\"p\",\"source\":\"./\"}]}",
+             ".claude-plugin/plugin.json", "{\"name\":\"p\"}");
+    must_be_clean(&s);
+    assert_string_equal(s.m.dialect, "claude-plugin");
+    assert_string_equal(s.m.name, "p");
+    assert_int_equal(s.m.reference_count, 0);
+    assert_int_equal(s.m.also_count, 1);
+    done(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_member_does_not_speak_for_the_plugin),
+        cmocka_unit_test(none_of_a_collection),
+        cmocka_unit_test(a_skill_with_a_hook),
+        cmocka_unit_test(a_block_can_be_contradicted),
+        cmocka_unit_test(scripts_of_packages),
+        cmocka_unit_test(odd_commands),
+        cmocka_unit_test(marketplace),
+        cmocka_unit_test(marketplace_edges),
+    };
+
+    return cmocka_run_group_tests_name("implied", tests, NULL, NULL);
+}
