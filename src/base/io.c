@@ -86,44 +86,103 @@ int aq_read_fd(int fd, const char *name, size_t max, aq_buf *out, aq_err *err)
 
 int aq_read_file(int dirfd, const char *path, size_t max, aq_buf *out, aq_err *err)
 {
-    aq_auto_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    /* Not waiting: a FIFO would hold us for ever. */
+    aq_auto_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return aq_fail_errno(err, "cannot open %s", path);
+    if (!S_ISREG(st.st_mode))
+        return aq_fail(err, -EINVAL, "%s is not a regular file", path);
+    return aq_read_fd(fd, path, max, out, err);
+}
+
+/* The folder of `name`, opened. */
+static int open_parent(int dirfd, const char *name, aq_err *err)
+{
+    const char *slash = strrchr(name, '/');
+    aq_auto_buf folder = {0};
+    int fd;
+
+    aq_buf_add(&folder, slash ? name : ".", slash ? (size_t)(slash - name) + 1 : 1);
+    fd = openat(dirfd, aq_buf_str(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? aq_fail_errno(err, "cannot open the folder of %s", name) : fd;
+}
+
+/* Gives the unnamed file `fd` its name. A new name needs no other before; an existing one is
+ * replaced through a fixed name beside it, so that a kill leaves at most that one, and the next
+ * write takes it away. */
+static int give_name(int fd, int folder, const char *base)
+{
+    char self[64], temp[300];
+    int r = 0;
+
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, self, folder, base, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -errno;
+    if (snprintf(temp, sizeof temp, ".%s.new", base) >= (int)sizeof temp)
+        return -ENAMETOOLONG;
+    for (int i = 0; i < 100; i++) {
+        if (linkat(AT_FDCWD, self, folder, temp, AT_SYMLINK_FOLLOW) == 0) {
+            r = renameat(folder, temp, folder, base) < 0 ? -errno : 0;
+            /* Another writer may have put ours in place of its own: whole, and in order. */
+            return r == -ENOENT ? 0 : r;
+        }
+        r = -errno;
+        if (r != -EEXIST || (unlinkat(folder, temp, 0) < 0 && errno != ENOENT))
+            return r;
+    }
+    return r;
+}
+
+/* For file systems without unnamed files. */
+static int write_named(int folder, const char *base, const void *data, size_t len, mode_t mode)
+{
+    char temp[300];
+    int r;
+
+    if (snprintf(temp, sizeof temp, ".%s.%d.new", base, (int)getpid()) >= (int)sizeof temp)
+        return -ENAMETOOLONG;
+    aq_auto_fd int fd =
+        openat(folder, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0)
+        return -errno;
+    r = aq_write_full(fd, data, len);
+    if (r == 0 && (fdatasync(fd) < 0 || renameat(folder, temp, folder, base) < 0))
+        r = -errno;
+    if (r < 0)
+        unlinkat(folder, temp, 0);
+    return r;
+}
+
+static int write_in(int folder, const char *base, const void *data, size_t len, mode_t mode)
+{
+    aq_auto_fd int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    int r;
 
     if (fd < 0)
-        return aq_fail_errno(err, "cannot open %s", path);
-    return aq_read_fd(fd, path, max, out, err);
+        return write_named(folder, base, data, len, mode);
+    r = aq_write_full(fd, data, len);
+    if (r == 0 && fdatasync(fd) < 0)
+        r = -errno;
+    return r < 0 ? r : give_name(fd, folder, base);
 }
 
 int aq_write_file(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
                   aq_err *err)
 {
-    char temp[4096 + 32];
     const char *slash = strrchr(name, '/');
-    aq_auto_fd int dir = -1;
-    aq_auto_fd int fd = -1;
+    aq_auto_fd int folder = open_parent(dirfd, name, err);
     int r;
 
-    if (snprintf(temp, sizeof temp, "%s.%d.tmp", name, (int)getpid()) >= (int)sizeof temp)
-        return aq_fail(err, -ENAMETOOLONG, "%s: name too long", name);
-    fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (fd < 0)
-        return aq_fail_errno(err, "cannot create %s", temp);
-    r = aq_write_full(fd, data, len);
-    if (r == 0 && fdatasync(fd) < 0)
+    if (folder < 0)
+        return folder;
+    r = write_in(folder, slash ? slash + 1 : name, data, len, mode);
+    if (r == 0 && fsync(folder) < 0)
         r = -errno;
-    if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)
-        r = -errno;
-    if (r < 0) {
-        unlinkat(dirfd, temp, 0);
-        return aq_fail(err, r, "cannot write %s: %s", name, strerror(-r));
-    }
-    if (slash && slash != name)
-        snprintf(temp, sizeof temp, "%.*s", (int)(slash - name), name);
-    else
-        snprintf(temp, sizeof temp, "%s", slash ? "/" : ".");
-    dir = openat(dirfd, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || fsync(dir) < 0)
-        return aq_fail_errno(err, "cannot make %s durable", name);
-    return 0;
+    return r < 0 ? aq_fail(err, r, "cannot write %s: %s", name, strerror(-r)) : 0;
 }
 
 static int make_dirs(int dirfd, const char *path, mode_t mode, aq_err *err)

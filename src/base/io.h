@@ -17,7 +17,7 @@ int aq_write_full(int fd, const void *data, size_t len);
 int aq_read_file(int dirfd, const char *path, size_t max, aq_buf *out, aq_err *err);
 int aq_read_fd(int fd, const char *name, size_t max, aq_buf *out, aq_err *err);
 
-/* Replaces `name` in `dirfd` by the given bytes: temporary file, fdatasync, rename, fsync of the
+/* Makes or replaces `name` in `dirfd`: unnamed file, fdatasync, link or rename, fsync of the
  * folder. After a kill at any point the old or the new content is there, never a mixture. */
 int aq_write_file(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
                   aq_err *err);

@@ -59,6 +59,22 @@ int aq_home_open(const char *path, aq_home *ret, aq_err *err)
     return 0;
 }
 
+int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err)
+{
+    aq_auto_free char *found = aq_home_path(path, err);
+    aq_auto_buf key = {0};
+
+    if (!found)
+        return err->code;
+    aq_buf_addf(&key, "%s/keys/instance.key", found);
+    if (access(aq_buf_str(&key), F_OK) < 0)
+        return aq_fail(err, -ENOENT,
+                       "no state folder at %s: the first 'aquarium validate' makes one; name "
+                       "another with --state DIR",
+                       found);
+    return aq_home_open(path, ret, err);
+}
+
 void aq_home_close(aq_home *h)
 {
     if (!h)

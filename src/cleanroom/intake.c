@@ -144,7 +144,8 @@ static void tell_signature(const aq_submission *s, aq_findings *findings)
         aq_findings_add(findings, AQ_RULE_INTAKE_UNSIGNED, NULL,
                         "A local folder or archive: nobody signed it.");
     else if (s->signature == AQ_SIGNATURE_NONE)
-        aq_findings_add(findings, AQ_RULE_INTAKE_UNSIGNED, NULL, "The envelope has no signature.");
+        aq_findings_add_incomplete(findings, AQ_RULE_INTAKE_UNSIGNED, NULL,
+                                   "The envelope has no signature: who sent it is not known.");
 }
 
 static int unpack_and_read(aq_arena *a, const char *artifact, const char *temp_dir,

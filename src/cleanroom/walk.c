@@ -161,7 +161,7 @@ static int run_stages(walk *w, aq_err *err)
     return 0;
 }
 
-static int take_in(walk *w, aq_err *err)
+static int take_in(walk *w, bool *no_input, aq_err *err)
 {
     const aq_walk_options *o = w->options;
     aq_stage_result *s = &w->stages[AQ_LAYER_INTAKE];
@@ -169,6 +169,7 @@ static int take_in(walk *w, aq_err *err)
 
     r = aq_intake_open(w->arena, o->path, o->artifact, w->home->path, &w->budget, w->findings,
                        o->progress, o->progress_arg, &w->intake, err);
+    *no_input = r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -EINVAL || r == -ELOOP;
     if (r < 0)
         return r;
     r = aq_store_begin(w->home->store, &w->intake.submission, err);
@@ -294,8 +295,8 @@ int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err
     aq_budget_init(&w.budget);
     for (aq_layer i = 0; i < AQ_LAYER_COUNT; i++)
         w.stages[i].layer = i;
-    if ((r = aq_policy_load(home->dirfd, &w.policy, err)) < 0 || (r = take_in(&w, err)) < 0 ||
-        (r = run_stages(&w, err)) < 0)
+    if ((r = aq_policy_load(home->dirfd, &w.policy, err)) < 0 ||
+        (r = take_in(&w, &ret->no_input, err)) < 0 || (r = run_stages(&w, err)) < 0)
         return r;
     if (aq_survey_run(w.arena, &w.intake.package, &w.budget, &w.survey, err) < 0)
         w.survey = (aq_survey){.complete = false};

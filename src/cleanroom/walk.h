@@ -22,6 +22,8 @@ typedef struct aq_home {
 /* `path` NULL: $AQUARIUM_HOME, else $XDG_STATE_HOME/aquarium, else ~/.local/state/aquarium. */
 char *aq_home_path(const char *given, aq_err *err); /* NULL with `err` set; the caller frees */
 int aq_home_open(const char *path, aq_home *ret, aq_err *err);
+/* As above, but makes nothing: -ENOENT when there is no state folder yet. */
+int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err);
 void aq_home_close(aq_home *h);
 
 typedef struct aq_walk_options {
@@ -35,6 +37,7 @@ typedef struct aq_walk_result {
     aq_verdict verdict;
     json_t *report, *evidence; /* owned */
     char *evidence_path;       /* where the state folder keeps it; owned */
+    bool no_input;             /* the walk failed because the input cannot be opened */
 } aq_walk_result;
 
 /* Negative when we failed before a verdict could be recorded. */

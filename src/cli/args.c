@@ -48,7 +48,7 @@ int aq_say_usage(const aq_command *c, const char *fmt, ...)
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "\nSee 'aquarium %s--help'.\n", c ? c->name : "");
+    fprintf(stderr, "\nSee 'aquarium %s%s--help'.\n", c ? c->name : "", c ? " " : "");
     return AQ_EXIT_USAGE;
 }
 

@@ -58,7 +58,7 @@ static int read_line(aq_arena *a, const char *line, size_t len, const char *plac
     *ret = (aq_known){.namespace_ = aq_arena_strdup(a, aq_json_str(j, "namespace")),
                       .name = aq_arena_strdup(a, aq_json_str(j, "name")),
                       .publisher = aq_arena_strdup(a, aq_json_str(j, "publisher")),
-                      .confirmed = true};
+                      .confirmed = !json_is_false(json_object_get(j, "confirmed"))};
     return 0;
 }
 
@@ -103,6 +103,8 @@ static int import(aq_home *home, const aq_args *args)
     r = strcmp(file, "-") == 0
             ? aq_read_fd(STDIN_FILENO, "standard input", IMPORT_BYTES, &text, &err)
             : aq_read_file(AT_FDCWD, file, IMPORT_BYTES, &text, &err);
+    if (r == 0 && strlen(aq_buf_str(&text)) != text.len)
+        r = aq_fail(&err, -EBADMSG, "%s holds a NUL byte: it is no text", file);
     if (r == 0)
         r = read_lines(a, aq_buf_str(&text), file, &known, &count, &err);
     if (r < 0) {
@@ -186,8 +188,8 @@ const aq_command aq_command_index = {
     .description =
         "L0 compares the name of each package with the names known here: one that belongs to\n"
         "another publisher is a conflict, one that looks alike is a finding. A file to import has\n"
-        "one JSON object a line: {\"namespace\":…,\"name\":…,\"publisher\":…}; - is standard "
-        "input.\n"
+        "one JSON object a line: {\"namespace\":…,\"name\":…,\"publisher\":…}, with\n"
+        "\"confirmed\": false for a name that is only claimed; - is standard input.\n"
         "All of its lines are taken, or none.",
     .options = options,
     .words = words,

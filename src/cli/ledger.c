@@ -16,6 +16,8 @@ static const aq_option options[] = {
     {"reason", "TEXT", "revoke: why"},
     {"from", "SIZE", "prove: show that the tree of SIZE entries is a prefix of today's"},
     {"vkey", "LINE", "check: verifier key of the ledger that made the proof"},
+    {"pem", NULL, "keys: only the public key of evidence, as PEM"},
+    {"verifier", NULL, "keys: only the verifier key of the ledger"},
     {"state", "DIR", "state folder"},
     {0}};
 
@@ -37,27 +39,51 @@ static int put(const aq_args *args, const json_t *json, const char *text)
     return r < 0 ? aq_say_failed(&err) : 0;
 }
 
+/* The store remembers which entry each report got: a ledger that does not reach so far was cut. */
+static int check_length(aq_home *home, const aq_ledger_audit *audit, aq_err *err)
+{
+    uint64_t entries = 0;
+    int r = aq_store_entries(home->store, &entries, err);
+
+    if (r < 0 || entries <= audit->entries)
+        return r;
+    return aq_fail(err, -EBADMSG,
+                   "it has %llu entries, but the store knows of %llu: it was cut or replaced",
+                   (unsigned long long)audit->entries, (unsigned long long)entries);
+}
+
+static int say_verified(const aq_args *args, const aq_ledger_audit *audit, const aq_err *bad);
+
 static int verify(aq_home *home, const aq_args *args)
+{
+    aq_ledger_audit audit = {0};
+    aq_err err = {0};
+    int r = aq_ledger_verify(home->ledger, &audit, &err);
+
+    if (r == 0)
+        r = check_length(home, &audit, &err);
+    return say_verified(args, &audit, r < 0 ? &err : NULL);
+}
+
+static int say_verified(const aq_args *args, const aq_ledger_audit *audit, const aq_err *bad)
 {
     aq_auto_json json_t *json = json_object();
     aq_auto_buf text = {0};
-    aq_ledger_audit audit = {0};
     char root[AQ_SHA256_HEX];
-    aq_err err = {0};
-    int r = aq_ledger_verify(home->ledger, &audit, &err), status;
+    int status;
 
-    json_object_set_new(json, "holds", json_boolean(r == 0));
-    json_object_set_new(json, "entries", json_integer((json_int_t)audit.entries));
-    json_object_set_new(json, "published", json_integer((json_int_t)audit.published));
-    json_object_set_new(json, "root", json_string(aq_digest_hex(&audit.root, root)));
-    json_object_set_new(json, "problem", r == 0 ? json_null() : json_string(err.text));
-    if (r == 0)
+    json_object_set_new(json, "holds", json_boolean(!bad));
+    json_object_set_new(json, "entries", json_integer((json_int_t)audit->entries));
+    json_object_set_new(json, "published", json_integer((json_int_t)audit->published));
+    json_object_set_new(json, "root", json_string(aq_digest_hex(&audit->root, root)));
+    json_object_set_new(json, "problem", bad ? json_string(bad->text) : json_null());
+    if (!bad)
         aq_buf_addf(&text, "The ledger holds: %llu entries, %llu published, root %s\n",
-                    (unsigned long long)audit.entries, (unsigned long long)audit.published, root);
+                    (unsigned long long)audit->entries, (unsigned long long)audit->published, root);
     else
-        aq_buf_addf(&text, "THE LEDGER DOES NOT HOLD: %s\n", err.text);
+        aq_buf_addf(&text, "THE LEDGER DOES NOT HOLD: %s\n", bad->text);
     status = put(args, json, aq_buf_str(&text));
-    return status ? status : r == 0 ? 0 : 2;
+    return status ? status : bad ? 2 : 0;
 }
 
 static int prove(aq_home *home, const aq_args *args)
@@ -72,9 +98,9 @@ static int prove(aq_home *home, const aq_args *args)
 
     if (from && args->operands > 1)
         return aq_say_usage(&aq_command_ledger, "prove takes an INDEX or --from SIZE, not both");
-    if (parse_index(from ? from : args->operands > 1 ? args->operand[1] : "", &index) < 0)
-        return aq_say_usage(&aq_command_ledger,
-                            "prove needs the INDEX of an entry, or --from SIZE");
+    if (parse_index(from ? from : args->operand[1], &index) < 0)
+        return aq_say_usage(&aq_command_ledger, "'%.40s' is no index",
+                            from ? from : args->operand[1]);
     if ((r = aq_ledger_publish(home->ledger, &err)) < 0 ||
         (r = aq_ledger_checkpoint(home->ledger, &note, &size, &root, &err)) < 0)
         return aq_say_failed(&err);
@@ -97,14 +123,16 @@ static int check(aq_home *home, const aq_args *args)
     aq_err err = {0};
     int r, status;
 
-    if (args->operands < 2)
-        return aq_say_usage(&aq_command_ledger, "check needs the FILE of a proof");
+    if (vkey && aq_ledger_vkey_check(vkey, &err) < 0)
+        return aq_say_usage(&aq_command_ledger, "--vkey: %s", err.text);
     if (!vkey) {
         aq_ledger_vkey(home->ledger, &own);
         vkey = aq_buf_str(&own);
     }
-    if (aq_read_file(AT_FDCWD, args->operand[1], 1 << 20, &text, &err) < 0)
-        return aq_say_failed(&err);
+    if (aq_read_file(AT_FDCWD, args->operand[1], 1 << 20, &text, &err) < 0) {
+        fprintf(stderr, "aquarium: %s\n", err.text);
+        return AQ_EXIT_USAGE;
+    }
     r = aq_json_parse(aq_buf_str(&text), text.len, args->operand[1], &proof, &err);
     if (r == 0)
         r = aq_ledger_check(proof, vkey, &err);
@@ -141,11 +169,17 @@ static int keys(aq_home *home, const aq_args *args)
     aq_auto_json json_t *json = json_object();
     aq_auto_buf text = {0}, vkey = {0}, pem = {0};
 
+    bool only_pem = aq_flag(&aq_command_ledger, args, "pem");
+    bool only_vkey = aq_flag(&aq_command_ledger, args, "verifier");
+
     aq_ledger_vkey(home->ledger, &vkey);
     aq_key_pem(home->keys, AQ_KEY_EVIDENCE, &pem);
     json_object_set_new(json, "vkey", json_string(aq_buf_str(&vkey)));
     json_object_set_new(json, "evidence_key", json_string(aq_buf_str(&pem)));
-    aq_buf_addf(&text, "%s\n%s", vkey.data, pem.data);
+    if (!only_pem)
+        aq_buf_addf(&text, "%s\n", vkey.data);
+    if (!only_vkey)
+        aq_buf_adds(&text, pem.data);
     return put(args, json, aq_buf_str(&text));
 }
 
@@ -157,8 +191,8 @@ static int show(aq_home *home, const aq_args *args)
     aq_err err = {0};
     int r;
 
-    if (args->operands < 2 || parse_index(args->operand[1], &index) < 0)
-        return aq_say_usage(&aq_command_ledger, "show needs the INDEX of an entry");
+    if (parse_index(args->operand[1], &index) < 0)
+        return aq_say_usage(&aq_command_ledger, "'%.40s' is no index", args->operand[1]);
     r = aq_ledger_entry(home->ledger, index, &entry, &err);
     if (r == -ENOENT || r == -ERANGE)
         return aq_say_usage(&aq_command_ledger, "%s", err.text);
@@ -178,8 +212,8 @@ static int withdraw(aq_home *home, const aq_args *args)
     aq_digest leaf;
     aq_err err = {0};
 
-    if (args->operands < 2 || parse_index(args->operand[1], &index) < 0)
-        return aq_say_usage(&aq_command_ledger, "revoke needs the INDEX of a verdict's entry");
+    if (parse_index(args->operand[1], &index) < 0)
+        return aq_say_usage(&aq_command_ledger, "'%.40s' is no index", args->operand[1]);
     if (!reason || !*reason || strlen(reason) > 400)
         return aq_say_usage(&aq_command_ledger, "revoke needs --reason TEXT (at most 400 bytes)");
     if (aq_ledger_entry(home->ledger, index, &entry, &err) < 0 ||
@@ -204,24 +238,45 @@ static int withdraw(aq_home *home, const aq_args *args)
 static const struct {
     const char *name;
     int (*run)(aq_home *home, const aq_args *args);
+    const char *needs; /* the second operand, NULL when there is none */
 } acts[] = {
-    {"verify", verify}, {"prove", prove}, {"check", check},     {"checkpoint", checkpoint},
-    {"show", show},     {"keys", keys},   {"revoke", withdraw},
+    {"verify", verify, NULL},
+    {"prove", prove, "the INDEX of an entry, or --from SIZE"},
+    {"check", check, "the FILE of a proof"},
+    {"checkpoint", checkpoint, NULL},
+    {"show", show, "the INDEX of an entry"},
+    {"keys", keys, NULL},
+    {"revoke", withdraw, "the INDEX of a verdict's entry"},
 };
 static const char *const words[] = {"verify", "prove", "check",  "checkpoint",
                                     "show",   "keys",  "revoke", NULL};
 
+/* Damage that stops the ledger from opening is an answer to "does it hold?", not our failure. */
+static int open_failed(const aq_args *args, int r, const aq_err *err)
+{
+    if (r == -EBADMSG && strcmp(args->operand[0], "verify") == 0)
+        return say_verified(args, &(aq_ledger_audit){0}, err);
+    aq_say_failed(err);
+    return r == -ENOENT ? AQ_EXIT_USAGE : AQ_EXIT_OURS;
+}
+
 static int run(const aq_args *args)
 {
+    const aq_command *c = &aq_command_ledger;
     __attribute__((cleanup(aq_home_close))) aq_home home = {.dirfd = -1};
     aq_err err = {0};
+    int r;
 
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
         if (strcmp(acts[i].name, args->operand[0]) != 0)
             continue;
-        if (aq_home_open(aq_arg(&aq_command_ledger, args, "state"), &home, &err) < 0)
-            return aq_say_failed(&err);
-        return acts[i].run(&home, args);
+        if (acts[i].needs && args->operands < 2 &&
+            !(acts[i].run == prove && aq_arg(c, args, "from")))
+            return aq_say_usage(c, "%s needs %s", acts[i].name, acts[i].needs);
+        if (acts[i].run == check && aq_arg(c, args, "vkey"))
+            return check(NULL, args); /* a proof stands alone */
+        r = aq_home_open_existing(aq_arg(c, args, "state"), &home, &err);
+        return r < 0 ? open_failed(args, r, &err) : acts[i].run(&home, args);
     }
     return aq_say_usage(&aq_command_ledger,
                         "'%.40s' is none of verify, prove, check, checkpoint, "
@@ -246,6 +301,8 @@ const aq_command aq_command_ledger = {
     .examples = "  aquarium ledger verify\n"
                 "  aquarium ledger prove 17 > proof.json && aquarium ledger check proof.json\n"
                 "  aquarium ledger prove --from 100\n"
+                "  aquarium ledger keys --pem > evidence.pem\n"
+                "  aquarium ledger keys --verifier > ledger.vkey\n"
                 "  aquarium ledger revoke 17 --reason 'rule was wrong'\n",
     .exits = "  0   it holds, or it was done\n"
              "  2   it does not hold\n"

@@ -18,14 +18,15 @@ const aq_command *const aq_commands[] = {
 
 static void print_help(FILE *to)
 {
-    fputs("aquarium says what a package from a stranger does, with proof.\n\n"
+    fputs("aquarium is a clean room for packages from strangers: it says what it found, with "
+          "proof.\n\n"
           "Usage: aquarium COMMAND [ARGUMENT…]\n\nCommands:\n",
           to);
     for (const aq_command *const *c = aq_commands; *c; c++)
         fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
     fputs("\n'aquarium COMMAND --help' shows options, exit statuses and examples.\n"
           "Start with:\n"
-          "  aquarium validate ./some-skill      is this package safe to install?\n"
+          "  aquarium validate ./some-skill      look at a package before installing it\n"
           "  aquarium doctor                     what can this machine guarantee?\n",
           to);
 }
@@ -89,7 +90,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
         if (strcmp(argv[1], pages[i]) == 0)
             return show_page(argc, argv);
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
+        strcmp(argv[1], "version") == 0) {
         printf("aquarium %s\n", AQ_VERSION);
         return fflush(stdout) == 0 ? 0 : AQ_EXIT_OURS;
     }

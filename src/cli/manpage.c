@@ -93,7 +93,7 @@ void aq_command_man(const aq_command *c, aq_buf *out)
 
 void aq_overview_man(aq_buf *out)
 {
-    top(out, "aquarium", "say what a package from a stranger does, with proof");
+    top(out, "aquarium", "clean room for packages from strangers");
     heading(out, "SYNOPSIS");
     verbatim(out, "aquarium COMMAND [ARGUMENT…]\n");
     heading(out, "DESCRIPTION");

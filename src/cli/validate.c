@@ -1,6 +1,7 @@
 /* aquarium validate: the walk of one submission, and its report in the form that was asked for. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,21 +14,26 @@
 static const aq_option options[] = {
     {"json", NULL, "print the report as JSON"},
     {"report", "FILE", "also write the JSON report to FILE"},
-    {"html", "FILE", "also write the report as one HTML file"},
+    {"html", "FILE", "also write the report as one HTML file (- is standard output)"},
     {"sarif", "FILE", "also write SARIF 2.1.0, for code-scanning tools"},
     {"evidence", "FILE", "also write the signed evidence to FILE"},
     {"artifact", "FILE", "the archive that an Intake v1 envelope speaks of"},
     {"verbose", NULL, "show every finding with its reason and remedy"},
-    {"quiet", NULL, "print nothing; the exit status is the answer"},
+    {"quiet", NULL, "no text report and no progress; the exit status is the answer"},
     {"color", "WHEN", "auto, always or never"},
     {"state", "DIR", "state folder (keys, store, ledger)"},
     {0}};
 
 /* One line on a terminal, rewritten at most ten times a second. */
 typedef struct ticker {
-    struct timespec last;
+    struct timespec begun, last;
     bool shown;
 } ticker;
+
+static int64_t milliseconds(const struct timespec *from, const struct timespec *to)
+{
+    return (int64_t)(to->tv_sec - from->tv_sec) * 1000 + (to->tv_nsec - from->tv_nsec) / 1000000;
+}
 
 static void tick(void *arg, const char *doing, uint64_t files, uint64_t bytes)
 {
@@ -35,13 +41,37 @@ static void tick(void *arg, const char *doing, uint64_t files, uint64_t bytes)
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((now.tv_sec - t->last.tv_sec) * 1000 + (now.tv_nsec - t->last.tv_nsec) / 1000000 < 100)
+    /* Nothing flashes by for a package that is done at once. */
+    if (milliseconds(&t->begun, &now) < 300 || milliseconds(&t->last, &now) < 100)
         return;
     t->last = now;
     t->shown = true;
-    fprintf(stderr, "\r\033[K%s: %llu files, %.1f MB", doing, (unsigned long long)files,
-            (double)bytes / 1e6);
+    fprintf(stderr, "\r\033[K%s: %llu file%s, %.1f MB", doing, (unsigned long long)files,
+            files == 1 ? "" : "s", (double)bytes / 1e6);
     fflush(stderr);
+}
+
+/* An output must be writable before the walk, and never lie inside the package: it would change
+ * what is judged the next time. Says what is wrong and returns the status, or AQ_PARSE_RUN. */
+static int check_output(const aq_command *c, const char *option, const char *path,
+                        const char *package)
+{
+    const char *slash = strrchr(path, '/');
+    aq_auto_buf parent = {0};
+    aq_auto_free char *folder = NULL;
+    aq_auto_free char *root = realpath(package, NULL);
+    size_t n;
+
+    aq_buf_add(&parent, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    folder = realpath(aq_buf_str(&parent), NULL);
+    if (!folder || access(folder, W_OK) < 0)
+        return aq_say_usage(c, "--%s %.300s: cannot write there: %s", option, path,
+                            strerror(errno));
+    n = root ? strlen(root) : 0;
+    if (root && strncmp(folder, root, n) == 0 && (folder[n] == '/' || folder[n] == '\0'))
+        return aq_say_usage(c, "--%s %.300s lies inside the package; write it elsewhere", option,
+                            path);
+    return AQ_PARSE_RUN;
 }
 
 static int check_options(const aq_command *c, const aq_args *args)
@@ -52,8 +82,16 @@ static int check_options(const aq_command *c, const aq_args *args)
 
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         const char *path = aq_arg(c, args, outputs[i]);
-        on_stdout += path && strcmp(path, "-") == 0;
+        int r = AQ_PARSE_RUN;
+        if (path && strcmp(path, "-") == 0)
+            on_stdout++;
+        else if (path)
+            r = check_output(c, outputs[i], path, args->operand[0]);
+        if (r != AQ_PARSE_RUN)
+            return r;
     }
+    if (!*args->operand[0])
+        return aq_say_usage(c, "PACKAGE is empty");
     if (on_stdout > 1)
         return aq_say_usage(c, "only one document can go to standard output");
     if (colour && strcmp(colour, "auto") != 0 && strcmp(colour, "always") != 0 &&
@@ -116,7 +154,9 @@ static int run(const aq_args *args)
 
     if (r != AQ_PARSE_RUN)
         return r;
-    if (isatty(STDERR_FILENO) && !aq_flag(c, args, "quiet")) {
+    if (aq_colour(aq_arg(c, args, "color"), STDERR_FILENO) && isatty(STDERR_FILENO) &&
+        !aq_flag(c, args, "quiet")) {
+        clock_gettime(CLOCK_MONOTONIC, &t.begun);
         o.progress = tick;
         o.progress_arg = &t;
     }
@@ -125,12 +165,10 @@ static int run(const aq_args *args)
     r = aq_walk(&home, &o, &result, &err);
     if (t.shown)
         fputs("\r\033[K", stderr);
-    if (r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -EINVAL) {
-        fprintf(stderr, "aquarium: %s\n", err.text);
-        return AQ_EXIT_USAGE;
+    if (r < 0) {
+        aq_say_failed(&err);
+        return result.no_input ? AQ_EXIT_USAGE : AQ_EXIT_OURS;
     }
-    if (r < 0)
-        return aq_say_failed(&err);
     if (write_faces(c, args, &result, &stdout_used, &err) < 0)
         return aq_say_failed(&err);
     if (!stdout_used && !aq_flag(c, args, "quiet") && show_text(c, args, &result, &err) < 0)
@@ -152,7 +190,7 @@ const aq_command aq_command_validate = {
     .examples = "  aquarium validate ./my-skill\n"
                 "  aquarium validate --html report.html plugin-1.2.0.tar.gz\n"
                 "  aquarium validate --json server.zip | jq .verdict\n"
-                "  aquarium validate --sarif out.sarif --quiet . || echo \"status $?\"\n",
+                "  aquarium validate --sarif ../out.sarif --quiet . || echo \"status $?\"\n",
     .min_operands = 1,
     .max_operands = 1,
     .run = run,

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cleanroom/entry.h"
 #include "cleanroom/walk.h"
 #include "cli/cli.h"
@@ -22,11 +23,14 @@ static const aq_option options[] = {
     {"vkey", "LINE", "verifier key of its ledger (as 'aquarium ledger keys' prints)"},
     {"require", "VERDICT", "fail unless the verdict is pass, or with 'review' at least review"},
     {"max-age", "TIME", "fail if the evidence is older: 30d, 12h, 90m"},
+    {"ledger", "DIR", "a copy of that ledger, to see whether the evidence was revoked since"},
+    {"no-revocation", NULL, "do not ask whether it was revoked since"},
     {"state", "DIR", "state folder; its own keys and ledger are used unless given above"},
     {0}};
 
 /* What was learned, for both faces. Each point is one line: holds or not, and why. */
 typedef struct outcome {
+    aq_arena *arena;
     json_t *points; /* [{name, holds: true|false|null, text}] */
     int status;
 } outcome;
@@ -38,7 +42,8 @@ static void note(outcome *o, const char *name, int status, const char *text)
     json_object_set_new(p, "name", json_string(name));
     json_object_set_new(p, "holds",
                         status == CANNOT_TELL ? json_null() : json_boolean(status == 0));
-    json_object_set_new(p, "text", json_string(text));
+    /* The text may repeat what a hostile document says. */
+    json_object_set_new(p, "text", json_string(aq_text_printable(o->arena, text, 600)));
     json_array_append_new(o->points, p);
     /* A refuted point outweighs one that could not be checked. */
     if (status == DOES_NOT_HOLD || (status == CANNOT_TELL && o->status == HOLDS))
@@ -72,14 +77,37 @@ static int parse_age(const char *text, int64_t *ret)
     }
 }
 
+/* "41 days", "3 hours": the largest unit that fits. */
+static void add_span(aq_buf *out, int64_t seconds)
+{
+    static const struct {
+        int64_t length;
+        const char *name;
+    } units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
+    size_t i = 0;
+    int64_t n;
+
+    while (i < 3 && seconds < units[i].length)
+        i++;
+    n = seconds / units[i].length;
+    aq_buf_addf(out, "%lld %s%s", (long long)n, units[i].name, n == 1 ? "" : "s");
+}
+
 static void check_age(outcome *o, const aq_evidence *e, int64_t limit)
 {
+    enum { CLOCKS_APART = 300 };
     int64_t age = aq_now() - e->time;
-    char text[120];
+    aq_auto_buf text = {0};
 
-    snprintf(text, sizeof text, "%lld h old, %lld h allowed", (long long)(age / 3600),
-             (long long)(limit / 3600));
-    note(o, "age", age <= limit ? HOLDS : DOES_NOT_HOLD, text);
+    if (age < -CLOCKS_APART) {
+        note(o, "age", DOES_NOT_HOLD, "it is dated in the future; is the clock right?");
+        return;
+    }
+    add_span(&text, age < 0 ? 0 : age);
+    aq_buf_adds(&text, " old, ");
+    add_span(&text, limit);
+    aq_buf_adds(&text, " allowed");
+    note(o, "age", age <= limit ? HOLDS : DOES_NOT_HOLD, aq_buf_str(&text));
 }
 
 static void check_verdict(outcome *o, const aq_evidence *e, const char *require)
@@ -111,36 +139,92 @@ static void check_package(outcome *o, const aq_evidence *e, const char *path)
         note(o, "package", DOES_NOT_HOLD,
              "this is not the package that was reviewed: its digest is another (A5)");
     else if (findings->incomplete || package.unread_count)
-        note(o, "package", CANNOT_TELL, "the same digest, but parts of it could not be read");
+        note(o, "package", CANNOT_TELL, "the same files, but parts of it could not be read");
+    else if (aq_findings_worst(findings) > AQ_INFO || findings->per_rule[AQ_RULE_INTAKE_SETUID])
+        /* Links, devices and modes are not in the digest: they may have come after the review. */
+        note(o, "package", CANNOT_TELL,
+             "the same files, but it also holds links or other things that no digest covers");
     else
         note(o, "package", HOLDS, text);
     aq_package_close(&package);
 }
 
-static void check_ledger(outcome *o, const aq_evidence *e, const json_t *document, const char *vkey,
-                         aq_ledger *own)
+static void check_proof(outcome *o, const aq_evidence *e, const json_t *document, const char *vkey)
 {
     const json_t *proof = json_object_get(json_object_get(document, "ledger"), "proof");
-    aq_auto_buf reason = {0};
     aq_err err = {0};
-    int r;
 
     if (!json_is_object(proof))
         note(o, "ledger", CANNOT_TELL, "the evidence carries no inclusion proof");
     else if (!vkey)
-        note(o, "ledger", CANNOT_TELL, "no verifier key: pass --vkey or --state");
+        note(o, "ledger", CANNOT_TELL, "no verifier key of that ledger: pass --vkey");
     else if (aq_ledger_check_proof(proof, vkey, &e->ledger_leaf, e->ledger_index, &err) < 0 ||
              aq_entry_matches(aq_json_str(proof, "entry"), e, &err) < 0)
         note(o, "ledger", DOES_NOT_HOLD, err.text);
     else
         note(o, "ledger", HOLDS, "included in the signed ledger");
-    if (!own)
-        return;
-    r = aq_ledger_revoked(own, e->ledger_index, &reason, &err);
-    if (r < 0)
+}
+
+/* Does the ledger at hand still have the entry? One that was cut, replaced or rolled back would
+ * have forgotten revocations as well. */
+static bool same_history(outcome *o, const aq_evidence *e, const char *vkey, aq_ledger *l)
+{
+    aq_auto_buf entry = {0}, own = {0}, text = {0};
+    aq_ledger_audit audit;
+    aq_digest leaf;
+    aq_err err = {0};
+
+    aq_ledger_vkey(l, &own);
+    if (vkey && strcmp(vkey, aq_buf_str(&own)) != 0) {
+        note(o, "revocation", CANNOT_TELL, "the ledger at hand is another one");
+        return false;
+    }
+    if (aq_ledger_verify(l, &audit, &err) < 0) {
+        note(o, "revocation", DOES_NOT_HOLD, err.text);
+        return false;
+    }
+    if (e->ledger_index >= audit.entries) {
+        aq_buf_addf(&text,
+                    "the ledger at hand has %llu entries, this evidence is entry %llu: it "
+                    "was cut, or is an old copy",
+                    (unsigned long long)audit.entries, (unsigned long long)e->ledger_index);
+        note(o, "revocation", DOES_NOT_HOLD, aq_buf_str(&text));
+        return false;
+    }
+    if (aq_ledger_entry(l, e->ledger_index, &entry, &err) < 0) {
         note(o, "revocation", CANNOT_TELL, err.text);
-    else
-        note(o, "revocation", r ? DOES_NOT_HOLD : HOLDS, r ? aq_buf_str(&reason) : "not revoked");
+        return false;
+    }
+    leaf = aq_ledger_leaf(aq_buf_str(&entry), entry.len);
+    if (aq_digest_equal(&leaf, &e->ledger_leaf))
+        return true;
+    note(o, "revocation", DOES_NOT_HOLD, "the ledger at hand has another entry in its place");
+    return false;
+}
+
+static void check_revocation(outcome *o, const aq_evidence *e, const char *vkey, aq_ledger *l)
+{
+    aq_auto_buf reason = {0}, text = {0};
+    aq_err err = {0};
+    int r;
+
+    if (!l) {
+        note(o, "revocation", CANNOT_TELL,
+             "not checked: pass --ledger with a copy of that ledger, or --no-revocation");
+        return;
+    }
+    if (!same_history(o, e, vkey, l))
+        return;
+    r = aq_ledger_revoked(l, e->ledger_index, &reason, &err);
+    if (r > 0)
+        aq_buf_addf(&text, "revoked: %s", aq_buf_str(&reason));
+    note(o, "revocation",
+         r < 0 ? CANNOT_TELL
+         : r   ? DOES_NOT_HOLD
+               : HOLDS,
+         r < 0 ? err.text
+         : r   ? aq_buf_str(&text)
+               : "not revoked");
 }
 
 static int read_evidence(const char *path, json_t **ret, aq_err *err)
@@ -195,76 +279,120 @@ static int finish(const aq_command *c, const aq_args *args, outcome *o, const aq
     return aq_put_json("-", out, &err) < 0 ? aq_say_failed(&err) : o->status;
 }
 
-/* Where trust comes from: a given key file, else the state folder's own keys. */
-static int trusted_key(const aq_command *c, const aq_args *args, const aq_home *home,
-                       uint8_t key[static AQ_KEY_LEN], aq_err *err)
-{
-    const char *path = aq_arg(c, args, "key");
-    aq_auto_buf pem = {0};
-    int r;
+/* What the checks work with. */
+typedef struct means {
+    aq_home home;
+    aq_ledger *copy; /* of --ledger */
+    uint8_t key[AQ_KEY_LEN];
+    bool have_key, foreign_key;
+    int64_t max_age;
+} means;
 
-    if (!path) {
-        aq_key_public(home->keys, AQ_KEY_EVIDENCE, key);
-        return 0;
-    }
-    r = aq_read_file(AT_FDCWD, path, 1 << 16, &pem, err);
-    return r < 0 ? r : aq_public_from_pem(aq_buf_str(&pem), pem.len, key, err);
+static void free_means(means *m)
+{
+    aq_ledger_close(m->copy);
+    aq_home_close(&m->home);
 }
 
-static void check_all(const aq_command *c, const aq_args *args, const aq_home *home,
-                      const json_t *document, const aq_evidence *e, int64_t max_age, outcome *o)
+static void check_all(const aq_command *c, const aq_args *args, const means *m,
+                      const json_t *document, const aq_evidence *e, outcome *o)
 {
     const char *vkey = aq_arg(c, args, "vkey"), *require = aq_arg(c, args, "require");
+    aq_ledger *ledger = m->copy ? m->copy : m->home.ledger;
     aq_auto_buf own = {0};
 
     note(o, "signature", HOLDS,
-         e->hmac_checked ? "statements signed, HMAC right" : "statements signed");
-    if (!vkey && home->ledger) {
-        aq_ledger_vkey(home->ledger, &own);
+         e->hmac_checked ? "the statements are signed, and the HMAC matches"
+                         : "the statements are signed");
+    if (!vkey && m->home.ledger) {
+        aq_ledger_vkey(m->home.ledger, &own);
         vkey = aq_buf_str(&own);
     }
-    check_ledger(o, e, document, vkey, home->ledger);
-    if (max_age >= 0)
-        check_age(o, e, max_age);
+    check_proof(o, e, document, vkey);
+    if (!aq_flag(c, args, "no-revocation"))
+        check_revocation(o, e, vkey, ledger);
+    if (m->max_age >= 0)
+        check_age(o, e, m->max_age);
     if (require)
         check_verdict(o, e, require);
     if (args->operands > 1)
         check_package(o, e, args->operand[1]);
 }
 
-static int run(const aq_args *args)
+/* Keys and ledgers, from the command line or the state folder. Nothing is made: checking must not
+ * leave keys behind that nobody asked for. */
+static int gather(const aq_command *c, const aq_args *args, means *m, aq_err *err)
 {
-    const aq_command *c = &aq_command_verify;
+    const char *key = aq_arg(c, args, "key"), *ledger = aq_arg(c, args, "ledger");
+    aq_auto_buf pem = {0};
+    int r;
+
+    if (key) {
+        r = aq_read_file(AT_FDCWD, key, 1 << 16, &pem, err);
+        if (r == 0)
+            r = aq_public_from_pem(aq_buf_str(&pem), pem.len, m->key, err);
+        if (r < 0)
+            return r;
+        m->have_key = m->foreign_key = true;
+    } else {
+        r = aq_home_open_existing(aq_arg(c, args, "state"), &m->home, err);
+        if (r < 0 && r != -ENOENT)
+            return r;
+        m->have_key = r == 0;
+        if (r == 0)
+            aq_key_public(m->home.keys, AQ_KEY_EVIDENCE, m->key);
+    }
+    return ledger ? aq_ledger_open_copy(ledger, &m->copy, err) : 0;
+}
+
+static int parse_options(const aq_command *c, const aq_args *args, means *m)
+{
     const char *age = aq_arg(c, args, "max-age"), *require = aq_arg(c, args, "require");
-    __attribute__((cleanup(aq_home_close))) aq_home home = {.dirfd = -1};
-    aq_auto_json json_t *document = NULL;
-    aq_auto_json json_t *points = json_array();
-    outcome o = {.points = points};
-    uint8_t key[AQ_KEY_LEN];
-    int64_t max_age = -1;
-    aq_evidence e = {0};
+    const char *vkey = aq_arg(c, args, "vkey");
     aq_err err = {0};
 
-    if (age && parse_age(age, &max_age) < 0)
+    if (age && parse_age(age, &m->max_age) < 0)
         return aq_say_usage(c, "--max-age is a number with d, h, m or s, not '%.40s'", age);
     if (require && strcmp(require, "pass") != 0 && strcmp(require, "review") != 0)
         return aq_say_usage(c, "--require is pass or review, not '%.40s'", require);
-    /* With a key from outside no state is needed, and none is made. */
-    if (!aq_arg(c, args, "key") && aq_home_open(aq_arg(c, args, "state"), &home, &err) < 0)
+    if (vkey && aq_ledger_vkey_check(vkey, &err) < 0)
+        return aq_say_usage(c, "--vkey: %s", err.text);
+    return AQ_PARSE_RUN;
+}
+
+static int run(const aq_args *args)
+{
+    const aq_command *c = &aq_command_verify;
+    __attribute__((cleanup(free_means))) means m = {.home = {.dirfd = -1}, .max_age = -1};
+    aq_auto_json json_t *document = NULL;
+    aq_auto_json json_t *points = json_array();
+    aq_auto_arena arena = aq_arena_new();
+    outcome o = {.arena = arena, .points = points};
+    aq_evidence e = {0};
+    aq_err err = {0};
+    int r = parse_options(c, args, &m);
+
+    if (r != AQ_PARSE_RUN)
+        return r;
+    if (gather(c, args, &m, &err) < 0)
         return aq_say_failed(&err);
-    if (trusted_key(c, args, &home, key, &err) < 0)
-        return aq_say_failed(&err);
-    if (read_evidence(args->operand[0], &document, &err) < 0) {
-        if (err.code == -ENOENT) {
-            fprintf(stderr, "aquarium: %s\n", err.text);
-            return AQ_EXIT_USAGE;
-        }
+    r = read_evidence(args->operand[0], &document, &err);
+    if (r == -ENOENT || r == -EINVAL || r == -EACCES) {
+        fprintf(stderr, "aquarium: %s\n", err.text);
+        return AQ_EXIT_USAGE;
+    }
+    if (r < 0) {
         note(&o, "document", DOES_NOT_HOLD, err.text);
-    } else if (aq_evidence_verify(document, key, home.keys, &e, &err) < 0) {
-        note(&o, "signature", DOES_NOT_HOLD, err.text);
+    } else if (!m.have_key) {
+        note(&o, "signature", CANNOT_TELL,
+             "no key to check with: pass --key and --vkey of the instance that made it");
+    } else if ((r = aq_evidence_verify(document, m.key, m.home.keys, &e, &err)) < 0) {
+        bool other = r == -ENOKEY && !m.foreign_key;
+        note(&o, "signature", other ? CANNOT_TELL : DOES_NOT_HOLD,
+             other ? "made by another instance: pass its --key and --vkey" : err.text);
         e = (aq_evidence){0};
     } else {
-        check_all(c, args, &home, document, &e, max_age, &o);
+        check_all(c, args, &m, document, &e, &o);
     }
     return finish(c, args, &o, &e);
 }
@@ -275,14 +403,17 @@ const aq_command aq_command_verify = {
     .usage = "[OPTION…] EVIDENCE [PACKAGE]",
     .description =
         "Checks the signatures, the HMAC (with the instance's own keys), the ledger's inclusion\n"
-        "proof and revocation. With PACKAGE it also says whether this is the very tree that was\n"
+        "proof, and that it was not revoked since. With PACKAGE it also says whether this is the "
+        "very tree that was\n"
         "reviewed. An installer wants --require pass: without it the command says whether the\n"
         "evidence is genuine, whatever its verdict.",
     .options = options,
-    .examples =
-        "  aquarium verify evidence.json ./my-skill\n"
-        "  aquarium verify --require pass --max-age 30d evidence.json skill.tar.gz\n"
-        "  aquarium verify --key evidence.pem --vkey \"$(cat ledger.vkey)\" evidence.json\n",
+    .examples = "  aquarium verify evidence.json ./my-skill\n"
+                "  aquarium verify --require pass --max-age 30d evidence.json skill.tar.gz\n"
+                "  aquarium ledger keys --pem > evidence.pem     # at the instance that made it\n"
+                "  aquarium ledger keys --verifier > ledger.vkey\n"
+                "  aquarium verify --key evidence.pem --vkey \"$(cat ledger.vkey)\" --ledger copy/ "
+                "e.json\n",
     .exits = "  0   the evidence holds\n"
              "  2   it does not hold, or it speaks of another package\n"
              "  3   something could not be checked\n"

@@ -93,16 +93,16 @@ static int check_not_behind(aq_ledger *l, aq_err *err)
     return r;
 }
 
-int aq_ledger_open(int dirfd, const aq_keys *keys, aq_ledger **ret, aq_err *err)
+/* Takes the open folder over, also when it fails. */
+static int open_at(int root, const aq_keys *keys, aq_ledger **ret, aq_err *err)
 {
     aq_ledger *l = aq_alloc(sizeof *l);
-    int r;
+    int r = 0;
 
-    l->root = -1;
+    l->root = root;
     l->keys = keys;
     pthread_mutex_init(&l->publishing, NULL);
-    r = open_folder(dirfd, keys != NULL, &l->root, err);
-    if (r == 0 && keys)
+    if (keys)
         r = make_vkey(l, err);
     if (r == 0)
         r = read_vkey(l, err);
@@ -120,6 +120,23 @@ int aq_ledger_open(int dirfd, const aq_keys *keys, aq_ledger **ret, aq_err *err)
     }
     *ret = l;
     return 0;
+}
+
+int aq_ledger_open(int dirfd, const aq_keys *keys, aq_ledger **ret, aq_err *err)
+{
+    int root = -1;
+    int r = open_folder(dirfd, keys != NULL, &root, err);
+
+    return r < 0 ? r : open_at(root, keys, ret, err);
+}
+
+int aq_ledger_open_copy(const char *path, aq_ledger **ret, aq_err *err)
+{
+    int root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (root < 0)
+        return aq_fail_errno(err, "cannot open the ledger folder %s", path);
+    return open_at(root, NULL, ret, err);
 }
 
 void aq_ledger_close(aq_ledger *l)
@@ -339,4 +356,16 @@ int aq_ledger_revoked(aq_ledger *l, uint64_t index, aq_buf *reason, aq_err *err)
     if (r == 0 && index + 1 < size)
         r = aq_ledger_walk(l, &c, index + 1, size, look_for_revocation, &v, err);
     return r < 0 ? r : v.found;
+}
+
+int aq_ledger_vkey_check(const char *vkey, aq_err *err)
+{
+    aq_vkey v;
+
+    return aq_vkey_parse(vkey, &v, err);
+}
+
+aq_digest aq_ledger_leaf(const void *entry, size_t len)
+{
+    return aq_tree_leaf(entry, len);
 }

@@ -59,6 +59,8 @@ typedef struct aq_ledger aq_ledger;
 
 /* Opens or makes `ledger/` below `dirfd`. `keys` may be NULL for a reader. */
 int aq_ledger_open(int dirfd, const aq_keys *keys, aq_ledger **ret, aq_err *err);
+/* Opens somebody's published ledger for reading: the folder that holds `checkpoint`. */
+int aq_ledger_open_copy(const char *path, aq_ledger **ret, aq_err *err);
 void aq_ledger_close(aq_ledger *l); /* takes NULL */
 
 /* Appends one entry: `body` is an object with at least "kind"; schema, index, prev and time are
@@ -75,6 +77,11 @@ int aq_ledger_publish(aq_ledger *l, aq_err *err);
 int aq_ledger_checkpoint(aq_ledger *l, aq_buf *note, uint64_t *size, aq_digest *root, aq_err *err);
 /* The verifier key line of this ledger ("name+hash+key"). */
 void aq_ledger_vkey(const aq_ledger *l, aq_buf *out);
+
+/* Is this line a verifier key? 0 or -EBADMSG. */
+int aq_ledger_vkey_check(const char *vkey, aq_err *err);
+/* The RFC 6962 leaf hash of an entry's bytes. */
+aq_digest aq_ledger_leaf(const void *entry, size_t len);
 
 /* Inclusion proof of `index` in the published tree, as a document that stands alone:
  * {index, leaf, entry, hashes:[hex…], checkpoint: note}. New reference. */

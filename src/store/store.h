@@ -22,14 +22,18 @@ int aq_store_open(const char *dir, aq_store **ret, aq_err *err);
 void aq_store_close(aq_store *s); /* takes NULL */
 int aq_store_version(aq_store *s, int *ret, aq_err *err);
 
-/* A submission enters before its walk starts; -EEXIST when its id or nonce was seen before
- * (a replayed envelope). */
+/* A submission enters before its walk starts; -EEXIST when its id or nonce was seen before (a
+ * replayed envelope). The same envelope may enter again while no report of it exists: a walk that
+ * was killed does not cost the publisher the submission. */
 int aq_store_begin(aq_store *s, const aq_submission *sub, aq_err *err);
 /* What the walk concluded. `report` is kept whole. */
 int aq_store_finish(aq_store *s, const char *submission, const aq_package *package,
                     const aq_manifest *manifest, aq_verdict verdict,
                     const aq_digest *verdict_digest, const json_t *report, uint64_t ledger_index,
                     aq_err *err);
+
+/* How many ledger entries the reports kept here imply: one more than the greatest index, or 0. */
+int aq_store_entries(aq_store *s, uint64_t *ret, aq_err *err);
 
 /* Submissions of `publisher` since `since` (seconds since 1970), this one included. */
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err);

@@ -7,26 +7,32 @@
 #include "base/json.h"
 #include "store/internal.h"
 
-/* Says which of the two was seen before: a replayed envelope repeats its id, a forged one may
- * repeat only the nonce. */
-static int check_new(aq_store *s, const aq_submission *sub, aq_err *err)
+/* 1 when the submission is new, 0 when it is this very one and its walk never ended (it was killed,
+ * or failed): then it may be walked again. -EEXIST says which was seen before: a replayed envelope
+ * repeats its id, a forged one may repeat only the nonce. */
+static int check_new(aq_store *s, const aq_submission *sub, const char *envelope, aq_err *err)
 {
+    bool same_id = false, unfinished = false;
     sqlite3_stmt *q;
     int r = aq_store_statement(s, AQ_SQL_SEEN, &q, err);
-    bool same_id = false;
 
     if (r < 0)
         return r;
     aq_bind_text(q, 1, sub->id);
     aq_bind_text(q, 2, sub->nonce);
+    aq_bind_text(q, 3, envelope);
     r = aq_store_row(s, q, "looking for a replay", err);
-    if (r > 0)
+    if (r > 0) {
         same_id = sqlite3_column_int(q, 0);
+        unfinished = sqlite3_column_int(q, 1);
+    }
     sqlite3_reset(q);
-    if (r > 0)
-        return aq_fail(err, -EEXIST, "submission %.80s was seen before (same %s)", sub->id,
-                       same_id ? "id" : "nonce");
-    return r;
+    if (r <= 0)
+        return r < 0 ? r : 1;
+    if (unfinished)
+        return 0;
+    return aq_fail(err, -EEXIST, "submission %.80s was seen before (same %s)", sub->id,
+                   same_id ? "id" : "nonce");
 }
 
 static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
@@ -34,9 +40,9 @@ static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
     aq_auto_free char *envelope =
         sub->source ? json_dumps(sub->source, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     sqlite3_stmt *q;
-    int r;
+    int r = check_new(s, sub, envelope, err);
 
-    if ((r = check_new(s, sub, err)) < 0 || (r = aq_store_statement(s, AQ_SQL_SUBMIT, &q, err)) < 0)
+    if (r <= 0 || (r = aq_store_statement(s, AQ_SQL_SUBMIT, &q, err)) < 0)
         return r;
     aq_bind_text(q, 1, sub->id);
     aq_bind_text(q, 2, sub->nonce);
@@ -104,6 +110,18 @@ int aq_store_finish(aq_store *s, const char *submission, const aq_package *packa
     r = insert_report(s, submission, package, manifest, verdict, verdict_digest, text, ledger_index,
                       err);
     return aq_store_unlock(s, r, err);
+}
+
+int aq_store_entries(aq_store *s, uint64_t *ret, aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_ENTRIES, &q, err);
+
+    if (r < 0 || (r = aq_store_row(s, q, "reading ledger indexes", err)) < 0)
+        return r;
+    *ret = (uint64_t)sqlite3_column_int64(q, 0);
+    sqlite3_reset(q);
+    return 0;
 }
 
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err)

@@ -56,7 +56,7 @@ static int read_envelope(const json_t *envelope, const char *payload_type, const
         return aq_fail(err, -EBADMSG, "envelope.payloadType is not %s", payload_type);
     id = aq_json_str(one, "keyid");
     if (!id || strcmp(id, keyid) != 0)
-        return aq_fail(err, -EBADMSG, "signed with another key than %s", keyid);
+        return aq_fail(err, -ENOKEY, "signed with another key than %s", keyid);
     text = aq_json_str(one, "sig");
     if (!text || strlen(text) > 2 * AQ_ED25519_SIG || aq_unbase64(text, strlen(text), sig) < 0 ||
         sig->len != AQ_ED25519_SIG)

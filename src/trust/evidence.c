@@ -306,7 +306,7 @@ static int check_hmac(const json_t *facts, const aq_keys *keys, const aq_evidenc
     char id[AQ_KEY_ID];
 
     if (strcmp(aq_json_str(hmac, "keyid"), aq_key_id(keys, AQ_KEY_EVIDENCE_MAC, id)) != 0)
-        return aq_fail(err, -EBADMSG, "report.hmac was made with another key than ours (%s)", id);
+        return aq_fail(err, -ENOKEY, "report.hmac was made with another key than ours (%s)", id);
     if (!aq_digest_equal(&own, mac))
         return aq_fail(err, -EBADMSG, "report.hmac does not belong to this report");
     return 0;

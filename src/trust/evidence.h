@@ -47,6 +47,7 @@ typedef struct aq_evidence {
 } aq_evidence;
 
 /* Checks shape, every signature, and that all parts name the same package, report and nonce.
+ * -ENOKEY when it was made with another key than the given one, -EBADMSG when anything is wrong.
  * `keys` may be NULL: then the HMAC is not checked. The ledger proof is checked by the caller
  * (ledger/), which also knows the checkpoint key. */
 int aq_evidence_verify(const json_t *document, const uint8_t public_key[static AQ_KEY_LEN],

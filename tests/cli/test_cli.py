@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -61,6 +62,7 @@ COMP_WORDS=(aquarium validate --s); COMP_CWORD=2; _aquarium; echo "${COMPREPLY[@
     (["ledger", "burn"], "is none of verify"),
     (["ledger", "prove"], "needs the INDEX"),
     (["ledger", "show", "-1"], "unknown option"),
+    (["ledger", "show", "--from", "3"], "show needs the INDEX"),
     (["completion", "tcsh"], "bash, zsh or fish"),
 ])
 def test_mistakes_are_told(aquarium, args, words):
@@ -139,9 +141,49 @@ def test_faces_are_written(aquarium, tmp_path):
     assert json.loads(names["evidence"].read_text())["schema"] == "aquarium/evidence/v1"
 
 
-def test_unwritable_output_is_our_failure(aquarium):
-    done = aquarium.run("validate", "--html", "/nowhere/x.html", SKILL, check=70)
+def test_unwritable_output_is_told_before_the_walk(aquarium):
+    done = aquarium.run("validate", "--html", "/nowhere/x.html", SKILL, check=64)
     assert b"/nowhere/x.html" in done.stderr
+    aquarium.run("validate", SKILL, check=3)
+    entries = json.loads(aquarium.run("ledger", "--json", "verify", check=0).stdout)["entries"]
+    assert entries == 3
+
+
+def test_output_inside_the_package_is_refused(aquarium, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(SKILL, copy)
+    for target, cwd in ((copy / "out.sarif", None), (copy / "scripts/x", None), ("x.sarif", copy)):
+        done = aquarium.run("validate", "--sarif", target, copy, cwd=cwd, check=64)
+        assert b"inside the package" in done.stderr
+    assert not (copy / "out.sarif").exists()
+    aquarium.run("validate", "--sarif", tmp_path / "copy.sarif", copy, check=3)
+
+
+def test_our_own_trouble_is_not_a_usage_error(aquarium):
+    aquarium.run("validate", SKILL, check=3)
+    state = aquarium.state / "state"
+    shutil.rmtree(state / "evidence")
+    (state / "evidence").write_text("in the way")
+    aquarium.run("validate", SKILL, check=70)
+    (state / "evidence").unlink()
+    (state / "policy.yaml").write_text("rate_limit: [")
+    assert b"policy.yaml" in aquarium.run("validate", SKILL, check=70).stderr
+
+
+def test_index_round_trip(aquarium, tmp_path):
+    aquarium.run("index", "add", "acme/tool", "acme", check=0)
+    names = tmp_path / "names.jsonl"
+    names.write_text('{"namespace":"b","name":"x","publisher":"p","confirmed":false}\n'
+                     '{"namespace":"b","name":"y","publisher":"p"}\n')
+    aquarium.run("index", "import", names, check=0)
+    listed = aquarium.run("index", "--json", "list", check=0).stdout.decode().splitlines()
+    assert [json.loads(x)["confirmed"] for x in listed] == [True, False, True]
+    assert b"(provisional)" in aquarium.run("index", "list", check=0).stdout
+    names.write_bytes(b'{"namespace":"c","name":"x","publisher":"p"}\n\0{"junk"')
+    assert b"NUL" in aquarium.run("index", "import", names, check=64).stderr
+    names.write_text('{"namespace":"c","name":"x","publisher":"p"}\n{"name":"x"}\n')
+    assert b"line 2" in aquarium.run("index", "import", names, check=64).stderr
+    assert len(aquarium.run("index", "list", check=0).stdout.splitlines()) == 3  # all or none
 
 
 def test_closed_pipe_is_no_error(aquarium):

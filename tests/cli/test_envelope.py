@@ -50,6 +50,9 @@ def test_honest_envelope(aquarium, sent):
     path.write_text(json.dumps(doc))
     report = aquarium.validate(path, check=3)
     assert rules(report) == set()
+    # Nobody signed it, so who sent it is not known: it cannot pass.
+    assert [f["incomplete"] for f in report["findings"] if f["rule"] == "intake.unsigned"] == [True]
+    assert report["stages"][0]["decision"] == "inconclusive"
     assert report["submission"]["publisher"] == "aquarium-examples"
     # The same tree as the folder: one digest.
     assert report["package"]["digest"] == aquarium.validate(PACKAGE)["package"]["digest"]

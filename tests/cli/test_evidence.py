@@ -1,6 +1,8 @@
 """Evidence and ledger through the program: what holds, what does not, and that it says so."""
 import json
+import os
 import shutil
+import time
 
 import pytest
 
@@ -33,6 +35,14 @@ def test_another_tree_is_told_apart(made, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(SKILL, copy)
     assert points(aq.run("verify", "--json", evidence, copy, check=0))["package"]
+    for spoil in (lambda p: p.symlink_to("/etc/passwd"), os.mkfifo,
+                  lambda p: (p.write_bytes(b""), p.chmod(0o4755))):
+        extra = copy / "scripts/extra"
+        spoil(extra)
+        assert points(aq.run("verify", "--json", evidence, copy))["package"] is not True
+        extra.unlink()
+    (copy / "scripts/greet.py").chmod(0o4755)
+    assert points(aq.run("verify", "--json", evidence, copy, check=3))["package"] is None
     (copy / "scripts/greet.py").write_text("print('replaced after review')\n")
     assert points(aq.run("verify", "--json", evidence, copy, check=2))["package"] is False
 
@@ -44,20 +54,79 @@ def test_third_party_needs_only_public_keys(made, tmp_path):
     pem.write_text(keys["evidence_key"])
     stranger = Aquarium(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
-    done = stranger.run("verify", "--json", "--key", pem, "--vkey", keys["vkey"], evidence, SKILL,
-                        check=0)
-    assert points(done) == {"signature": True, "ledger": True, "package": True}
+    copy = tmp_path / "copy"
+    shutil.copytree(aq.state / "state/ledger", copy)
+    shutil.rmtree(copy / "journal")
+    given = ["--json", "--key", pem, "--vkey", keys["vkey"]]
+    done = stranger.run("verify", *given, "--ledger", copy, evidence, SKILL, check=0)
+    assert points(done) == {"signature": True, "ledger": True, "revocation": True, "package": True}
+    # Whether it was revoked since cannot be told without a ledger: unknown, not a pass.
+    assert points(stranger.run("verify", *given, evidence, check=3))["revocation"] is None
+    stranger.run("verify", *given, "--no-revocation", evidence, check=0)
+    # Nor can the inclusion without the ledger's key.
+    stranger.run("verify", "--key", pem, "--no-revocation", evidence, check=3)
+    # Without any key nothing can be told, and no state is made on the way.
+    assert points(stranger.run("verify", "--json", evidence, check=3))["signature"] is None
     assert not (stranger.state / "state").exists()
-    # Without the ledger's key the inclusion cannot be told: inconclusive, not a pass.
-    stranger.run("verify", "--key", pem, evidence, check=3)
-    # Another instance's own key does not vouch for it.
-    stranger.run("verify", evidence, check=2)
+    # Another instance's own key says nothing about it; a key that is given and does not fit does.
+    stranger.run("validate", SKILL, check=3)
+    assert points(stranger.run("verify", "--json", evidence, check=3))["signature"] is None
+    other = tmp_path / "other.pem"
+    other.write_bytes(stranger.run("ledger", "keys", "--pem", check=0).stdout)
+    assert points(stranger.run("verify", "--json", "--key", other, evidence,
+                               check=2))["signature"] is False
+
+
+def test_revoked_evidence_fails_for_a_third_party_too(made, tmp_path):
+    aq, evidence = made
+    index = json.loads(aq.run("verify", "--json", evidence).stdout)["ledger_index"]
+    aq.run("ledger", "revoke", index, "--reason", "planted line found", check=0)
+    pem = tmp_path / "evidence.pem"
+    pem.write_bytes(aq.run("ledger", "keys", "--pem", check=0).stdout)
+    vkey = aq.run("ledger", "keys", "--verifier", check=0).stdout.decode().strip()
+    done = aq.run("verify", "--json", "--key", pem, "--vkey", vkey, "--ledger",
+                  aq.state / "state/ledger", evidence, check=2)
+    assert points(done)["revocation"] is False
+
+
+def test_a_ledger_that_was_cut_or_wiped_is_noticed(made, tmp_path):
+    aq, evidence = made
+    old = tmp_path / "old"
+    shutil.copytree(aq.state / "state/ledger", old)
+    second = tmp_path / "second.json"
+    aq.run("validate", "--evidence", second, ROOT / "examples/line-counter", check=3)
+    ledger = aq.state / "state/ledger"
+    shutil.rmtree(ledger)
+    shutil.copytree(old, ledger)  # rolled back to before the second verdict
+    assert points(aq.run("verify", "--json", second, check=2))["revocation"] is False
+    assert b"cut or replaced" in aq.run("ledger", "verify", check=2).stdout
+    shutil.rmtree(ledger)  # wiped
+    assert points(aq.run("verify", "--json", evidence, check=2))["revocation"] is False
+    assert b"cut or replaced" in aq.run("ledger", "verify", check=2).stdout
+
+
+def test_hostile_evidence_cannot_speak_to_the_terminal(made, tmp_path):
+    aq, evidence = made
+    for text in ('{"\\u001b]52;c;cHduZWQ=\\u0007":1}', '{"\\u202e":1}', '{"a": \x1b[2J}'):
+        bad = tmp_path / "bad.json"
+        bad.write_text(text.encode().decode("unicode_escape") if "x1b" in text else
+                       text.replace("\\\\", "\\"))
+        shown = aq.run("verify", bad, check=2).stdout
+        assert b"\x1b" not in shown and b"\x07" not in shown and "\u202e".encode() not in shown
+
+
+def test_a_fifo_is_no_evidence(aquarium, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    aquarium.run("verify", tmp_path / "fifo", check=64, timeout=20)
 
 
 def test_verdict_and_age_can_be_required(made):
     aq, evidence = made
     aq.run("verify", "--require", "pass", evidence, check=2)
+    aq.run("verify", "--require", "review", evidence, check=2)  # it is inconclusive
     aq.run("verify", "--max-age", "1h", evidence, check=0)
+    time.sleep(1.1)
+    assert points(aq.run("verify", "--json", "--max-age", "0s", evidence, check=2))["age"] is False
     document = json.loads(evidence.read_text())
     assert document["schema"] == "aquarium/evidence/v1"
 
@@ -111,6 +180,13 @@ def test_decisions_precede_the_verdict(made):
 
 def test_tampering_is_found(made):
     aq, _ = made
+    for damaged in ("checkpoint", "vkey"):
+        path = aq.state / "state/ledger" / damaged
+        good = path.read_bytes()
+        path.write_bytes(good[:-8] + b"AAAAAAA\n")
+        assert b"DOES NOT HOLD" in aq.run("ledger", "verify", check=2).stdout, damaged
+        path.write_bytes(good)
+    aq.run("ledger", "verify", check=0)
     tile = next(p for p in (aq.state / "state/ledger/tile/entries").rglob("*") if p.is_file())
     data = bytearray(tile.read_bytes())
     data[len(data) // 2] ^= 1
@@ -122,6 +198,7 @@ def test_tampering_is_found(made):
 def test_not_evidence_at_all(aquarium, tmp_path, text):
     file = tmp_path / "e.json"
     file.write_text(text)
+    aquarium.run("validate", SKILL, check=3)
     aquarium.run("verify", file, check=2)
 
 

@@ -99,6 +99,59 @@ def test_many_at_once(aquarium):
     assert audit["entries"] == 8 * 3
 
 
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <unistd.h>
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                const posix_spawnattr_t *, char *const[], char *const[]) =
+        dlsym(RTLD_NEXT, "posix_spawn");
+    if (strcmp(argv[1], JOB) == 0)
+        kill(getpid(), SIGKILL);
+    return real(pid, path, actions, attr, argv, envp);
+}
+"""
+
+
+def killed_when_starting(job, aquarium, *args):
+    """Runs the program and kills it at the moment when it starts the given job."""
+    source, shim = aquarium.state / "shim.c", aquarium.state / f"{job}.so"
+    source.write_text(SHIM)
+    subprocess.run(["gcc", "-shared", "-fPIC", f'-DJOB="{job}"', "-o", shim, source], check=True)
+    env = environment(aquarium) | {"LD_PRELOAD": str(shim)}
+    done = subprocess.run([PROGRAM, *map(str, args)], env=env, stdout=subprocess.PIPE)
+    assert done.returncode == -signal.SIGKILL
+
+
+def entries(aquarium):
+    count = json.loads(aquarium.run("ledger", "--json", "verify", check=0).stdout)["entries"]
+    shown = [json.loads(aquarium.run("ledger", "show", i).stdout) for i in range(count)]
+    return [(e["kind"], e.get("stage")) for e in shown]
+
+
+def test_each_decision_is_recorded_before_the_next_stage(aquarium):
+    killed_when_starting("gate", aquarium, "validate", SKILL)  # L0 begins
+    assert entries(aquarium) == [("decision", "intake")]
+    killed_when_starting("survey", aquarium, "validate", SKILL)  # L0 has ended
+    assert entries(aquarium)[1:] == [("decision", "intake"), ("decision", "l0")]
+
+
+def test_a_killed_walk_does_not_cost_the_submission(aquarium, tmp_path):
+    """The same envelope walks again after a kill, and only then counts as seen."""
+    envelope = ROOT / "examples/attack-envelope.json"
+    killed_when_starting("gate", aquarium, "validate", envelope)
+    first = aquarium.validate(envelope, check=2)
+    assert "intake.replayed" not in {f["rule"] for f in first["findings"]}
+    again = aquarium.validate(envelope, check=2)
+    assert "intake.replayed" in {f["rule"] for f in again["findings"]}
+
+
 def test_lost_database(aquarium):
     aquarium.run("validate", SKILL, check=3)
     state = aquarium.state / "state"

@@ -248,8 +248,8 @@ static void refuses_what_does_not_belong(void **state)
 
     (void)state;
     aq_key_public(stranger, AQ_KEY_EVIDENCE, wrong);
-    assert_int_equal(aq_evidence_verify(doc, wrong, NULL, &e, &err), -EBADMSG);
-    assert_int_equal(aq_evidence_verify(doc, public_key, stranger, &e, &err), -EBADMSG);
+    assert_int_equal(aq_evidence_verify(doc, wrong, NULL, &e, &err), -ENOKEY);
+    assert_int_equal(aq_evidence_verify(doc, public_key, stranger, &e, &err), -ENOKEY);
     assert_non_null(strstr(err.text, "report.hmac"));
     json_object_set_new(doc, "extra", json_true());
     assert_int_equal(aq_evidence_verify(doc, public_key, NULL, &e, &err), -EBADMSG);
