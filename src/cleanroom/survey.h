@@ -14,14 +14,16 @@
 #include "base/mem.h"
 #include "model/package.h"
 
-enum { AQ_LOOKS = 10, AQ_LOOK_TEXT = 160 };
+enum { AQ_LOOKS = 10, AQ_LOOK_TEXT = 160, AQ_LOOK_GRAVE = 60 };
 
 typedef struct aq_look {
     const char *file; /* quoted */
     uint32_t line;
     uint32_t score;
-    const char *why;  /* "the only line of its shape in 5,000 files; runs a download" */
-    const char *text; /* quoted excerpt; secrets masked */
+    uint32_t weight;  /* what is in the line, 0…100; AQ_LOOK_GRAVE and more is grave */
+    uint32_t in_file; /* lines of weight in that file, this one among them */
+    const char *why; /* mentions “curl” and “| sh”: could download, pipe text into a shell */
+    const char *text; /* excerpt, what cannot be seen as \xHH; secrets masked */
 } aq_look;
 
 typedef struct aq_survey {

@@ -61,6 +61,22 @@ bool aq_survey_prose(const char *path)
            strncasecmp(name, "LICENSE", 7) == 0 || strncasecmp(name, "CHANGELOG", 9) == 0;
 }
 
+bool aq_survey_manifest(const char *path)
+{
+    static const char *const names[] = {"package.json",      "plugin.json",
+                                        "marketplace.json",  "server.json",
+                                        "mcp.json",          ".mcp.json",
+                                        "pyproject.toml",    "manifest.json",
+                                        "Cargo.toml",        "arc-bundle.yaml",
+                                        "arc-manifest.yaml", "arc-manifest.yml",
+                                        "pai-manifest.yaml", NULL};
+
+    for (size_t i = 0; names[i]; i++)
+        if (strcasecmp(base_name(path), names[i]) == 0)
+            return true;
+    return false;
+}
+
 aq_comment_style aq_survey_comments(const char *path)
 {
     static const char *const slashes[] = {

@@ -7,7 +7,8 @@
  *
  * Bounds: the counters are a count-min sketch of fixed size (2 rows of 2^20), which can only
  * overestimate, that is, take a rare line for a commoner one; the weight still counts then, since
- * rarity has a floor. Candidates: two a file, AQ_LOOKS in all. Time is linear in the bytes.
+ * rarity has a floor. Candidates: AQ_LOOKS in all, and of one file two before any other file is
+ * left out; free places go to the rest of a file. Time is linear in the bytes.
  *
  * The result does not depend on the order of files: a file's candidates are its best pieces of
  * different shapes, and of candidates with one shape the best is kept; ties go by path, then line.
@@ -39,8 +40,8 @@ typedef enum aq_content {
 
 aq_content aq_survey_classify(const char *path, const unsigned char *data, size_t len);
 
-/* Appends `s` with everything that could be a secret masked: a token of 16 or more characters with
- * letters and digits keeps its first four. */
+/* Appends `s` with everything that could be a secret masked: a token of a known sort or one that
+ * looks random keeps its first four characters. Addresses, paths, options, names, digests stay. */
 void aq_survey_mask(aq_buf *out, const char *s, size_t len);
 
 /* Reads what aq_survey_json made, from the hostile side; the counts may not exceed the package. */

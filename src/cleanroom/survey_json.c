@@ -32,6 +32,8 @@ static json_t *look_json(const aq_look *look)
     json_object_set_new(o, "file", json_string(look->file));
     json_object_set_new(o, "line", json_integer(look->line));
     json_object_set_new(o, "score", json_integer(look->score));
+    json_object_set_new(o, "weight", json_integer(look->weight));
+    json_object_set_new(o, "in_file", json_integer(look->in_file));
     json_object_set_new(o, "why", json_string(look->why));
     json_object_set_new(o, "text", json_string(look->text));
     return o;
@@ -57,14 +59,18 @@ static int read_look(aq_arena *a, const json_t *from, aq_look *ret, aq_err *err)
     const char *file = aq_json_str(from, "file"), *why = aq_json_str(from, "why"),
                *text = aq_json_str(from, "text");
     int64_t line = aq_json_int(from, "line", -1), score = aq_json_int(from, "score", -1);
+    int64_t weight = aq_json_int(from, "weight", -1), in_file = aq_json_int(from, "in_file", -1);
 
-    if (!file || !why || !text || line < 0 || line > UINT32_MAX || score < 0 || score > UINT32_MAX)
+    if (!file || !why || !text || line < 0 || line > UINT32_MAX || score < 0 ||
+        score > UINT32_MAX || weight < 0 || weight > 100 || in_file < 0 || in_file > UINT32_MAX)
         return aq_fail(err, -EBADMSG, "survey: a place to look is malformed");
     ret->file = aq_text_printable(a, file, 4100);
     ret->why = aq_text_printable(a, why, 2 * AQ_LOOK_TEXT);
     ret->text = aq_text_printable(a, text, AQ_LOOK_TEXT + 8);
     ret->line = (uint32_t)line;
     ret->score = (uint32_t)score;
+    ret->weight = (uint32_t)weight;
+    ret->in_file = (uint32_t)in_file;
     return 0;
 }
 

@@ -18,6 +18,8 @@ typedef enum aq_comment_style {
 
 aq_comment_style aq_survey_comments(const char *path);
 bool aq_survey_prose(const char *path);
+/* Is it a manifest, by its name? */
+bool aq_survey_manifest(const char *path);
 /* Can it be searched line by line? Text with a few odd bytes still can. */
 bool aq_survey_readable(const unsigned char *data, size_t len);
 

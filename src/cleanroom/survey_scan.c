@@ -13,7 +13,10 @@ enum {
     ROW_BITS = 20,     /* counters of one row of the sketch: 2 rows, 8 MiB */
     PIECE = 400,       /* bytes of a line that are looked at as one */
     PIECE_BREAK = 200, /* from here on a separator ends the piece */
-    PER_FILE = 2,      /* places to look in one file */
+    PER_FILE = 2,      /* places to look in one file, while others compete for them */
+    LOOK_WEIGHT = 12,  /* a line that weighs less is no place to look */
+    FILL_WEIGHT = 25,  /* nor one of less a third place in its file */
+    FEW_FILES = 20,    /* in fewer, nothing is rare */
     FEW = 2,           /* pieces of one shape that are still strange */
     SOLID = 6,         /* a piece with fewer bytes is never strange by its shape alone */
     RARITY = 16,       /* of a shape that is there once; halves by repetition down to … */
@@ -25,7 +28,7 @@ enum {
 };
 
 typedef struct candidate {
-    uint32_t score, line, seen;
+    uint32_t score, line, seen, weight, in_file;
     uint64_t shape;
     char *path; /* owned */
     size_t from, to, at;
@@ -38,8 +41,10 @@ struct aq_survey_scan {
     uint32_t *sketch; /* two rows */
     uint64_t pieces, shapes;
     aq_survey sum;
-    candidate best[AQ_LOOKS];
+    candidate best[AQ_LOOKS]; /* of each file the first PER_FILE */
     size_t best_count;
+    candidate more[AQ_LOOKS]; /* of each file those behind them: for places that stay free */
+    size_t more_count;
 };
 
 /* One file on its way through a pass. */
@@ -49,7 +54,8 @@ typedef struct reader {
     uint32_t line;
     bool line_start;
     bool fenced; /* inside a code block of prose */
-    bool prose;
+    bool front;  /* inside the front matter of a document */
+    bool prose, manifest;
     aq_comment_style style;
     aq_place place; /* of the line */
     aq_words_state words;
@@ -77,6 +83,8 @@ void aq_survey_scan_free(aq_survey_scan *s)
         return;
     for (size_t i = 0; i < s->best_count; i++)
         drop(&s->best[i]);
+    for (size_t i = 0; i < s->more_count; i++)
+        drop(&s->more[i]);
     aq_words_free(s->words);
     free(s->sketch);
     free(s);
@@ -89,6 +97,7 @@ static void open_reader(reader *r, const char *path, const unsigned char *data, 
                   .line = 1,
                   .line_start = true,
                   .prose = aq_survey_prose(path),
+                  .manifest = aq_survey_manifest(path),
                   .style = aq_survey_comments(path)};
 }
 
@@ -123,12 +132,15 @@ static void place_line(reader *r)
 
     while (at < r->to && (r->data[at] == ' ' || r->data[at] == '\t'))
         at++;
+    if (r->prose && starts(r, r->from, "---") && (r->line == 1 || r->front))
+        r->front = r->line == 1;
     if (r->prose && (starts(r, at, "```") || starts(r, at, "~~~")))
         r->fenced = !r->fenced;
     if (r->prose)
         r->place = r->fenced ? AQ_PLACE_CODE : AQ_PLACE_PROSE;
     else
         r->place = comment(r, at) ? AQ_PLACE_COMMENT : AQ_PLACE_CODE;
+    r->words.table = r->place == AQ_PLACE_PROSE && starts(r, at, "|");
 }
 
 /* Where a line that is too long is cut: behind a separator, else at the end of the room. */
@@ -258,6 +270,8 @@ static int better(const candidate *a, const candidate *b)
 
     if (a->score != b->score)
         return a->score > b->score ? 1 : -1;
+    if (a->weight != b->weight)
+        return a->weight > b->weight ? 1 : -1;
     r = strcmp(b->path, a->path);
     if (r == 0 && a->line != b->line)
         r = a->line < b->line ? 1 : -1;
@@ -293,20 +307,63 @@ static candidate offer(candidate *best, size_t *count, size_t room, const candid
     return out;
 }
 
-static uint32_t score_piece(const aq_survey_scan *s, const reader *r, const aq_hits *hits,
-                            size_t solid, uint32_t count)
+/* What every package of its kind has (name:, description:) is not strange for standing alone. */
+static bool own_weight(const aq_survey_scan *s, const reader *r, size_t solid, uint32_t count)
 {
-    unsigned weight = aq_words_weight(hits, r->place);
+    return repetitive(s) && s->sum.files >= FEW_FILES && solid >= SOLID && count <= FEW &&
+           !r->front && !r->manifest;
+}
 
-    if (repetitive(s) && solid >= SOLID && count <= FEW)
-        weight += r->place == AQ_PLACE_CODE ? OWN_CODE : OWN_OTHER;
-    return (uint32_t)(weight * rarity(count));
+/* Sets weight and score; false when the piece is no place to look. */
+static bool score_piece(const aq_survey_scan *s, const reader *r, size_t solid, candidate *c)
+{
+    unsigned own = 0;
+
+    c->weight = aq_words_weight(&c->hits, r->place);
+    if (c->weight < LOOK_WEIGHT)
+        c->hits.count = 0;
+    if (own_weight(s, r, solid, c->seen))
+        own = r->place == AQ_PLACE_CODE ? OWN_CODE : OWN_OTHER;
+    c->score = (uint32_t)((c->weight + own) *
+                          (s->sum.files < FEW_FILES ? (unsigned)RARITY : rarity(c->seen)));
+    return solid > 0 && (c->hits.count > 0 || own > 0);
+}
+
+static int graver_first(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return better(y, x);
+}
+
+/* A graver line of a file never stands below a milder one of it, however often it is repeated. */
+static void rank_file(candidate *best, size_t count)
+{
+    qsort(best, count, sizeof *best, graver_first);
+    for (size_t i = count; i-- > 1;)
+        if (best[i - 1].score < best[i].score)
+            best[i - 1].score = best[i].score;
+}
+
+static void keep(aq_survey_scan *s, candidate *c, size_t rank)
+{
+    if (rank >= PER_FILE && c->weight < FILL_WEIGHT) {
+        drop(c);
+        return;
+    }
+    candidate out = rank < PER_FILE ? offer(s->best, &s->best_count, AQ_LOOKS, c)
+                                    : offer(s->more, &s->more_count, AQ_LOOKS, c);
+
+    drop(&out);
 }
 
 void aq_survey_score(aq_survey_scan *s, const char *path, const unsigned char *data, size_t len)
 {
-    candidate best[PER_FILE] = {0};
+    candidate best[AQ_LOOKS] = {0};
     size_t count = 0;
+    uint32_t heavy = 0, last = 0;
     reader r;
 
     if (len == 0 || !aq_survey_readable(data, len))
@@ -316,36 +373,48 @@ void aq_survey_score(aq_survey_scan *s, const char *path, const unsigned char *d
         candidate c = {.line = r.line, .from = r.from, .to = r.to, .path = (char *)(uintptr_t)path};
         size_t solid;
         c.shape = look_at(s, &r, &c.hits, &solid);
-        c.at = c.hits.at;
+        c.at = c.hits.count ? c.hits.at[0] : c.from;
         c.seen = seen(s, c.shape);
-        c.score = score_piece(s, &r, &c.hits, solid, c.seen);
-        if (solid > 0 && c.score > 0 && (c.hits.count > 0 || c.seen <= FEW))
-            offer(best, &count, PER_FILE, &c);
+        if (!score_piece(s, &r, solid, &c))
+            continue;
+        offer(best, &count, AQ_LOOKS, &c);
+        if (c.hits.count && last != c.line) {
+            heavy += heavy < UINT32_MAX;
+            last = c.line;
+        }
     }
+    rank_file(best, count);
     for (size_t i = 0; i < count; i++) {
         aq_auto_arena a = aq_arena_new();
-        candidate out;
+        best[i].in_file = heavy;
         best[i].path = aq_strdup(path);
         best[i].text =
             aq_strdup(aq_survey_excerpt(a, data, len, best[i].from, best[i].to, best[i].at));
-        out = offer(s->best, &s->best_count, AQ_LOOKS, &best[i]);
-        drop(&out);
+        keep(s, &best[i], i);
     }
 }
 
+/* mentions “curl” and “| sh”: could download, pipe text into a shell; names a host by its address
+ * — what is there, and only what it could mean. The three heaviest. */
 static void add_reasons(aq_buf *b, const aq_hits *hits)
 {
-    uint8_t done[AQ_HITS] = {0};
+    uint16_t words[3];
+    size_t count = 0;
 
-    for (size_t n = 0; n < 3 && n < hits->count; n++) { /* the three heaviest */
-        size_t top = AQ_HITS;
-        for (size_t i = 0; i < hits->count; i++)
-            if (!done[i] && (top == AQ_HITS || aq_words_get(hits->word[i])->weight >
-                                                   aq_words_get(hits->word[top])->weight))
-                top = i;
-        done[top] = 1;
-        aq_buf_addf(b, "%s%s", n ? ", " : "", aq_words_get(hits->word[top])->why);
-    }
+    for (size_t i = 0; i < hits->count && i < 3; i++)
+        if (aq_words_get(hits->word[i])->literal[0] != '@')
+            words[count++] = hits->word[i];
+    for (size_t i = 0; i < count; i++)
+        aq_buf_addf(b, "%s“%s”",
+                    i == 0          ? "mentions "
+                    : i + 1 < count ? ", "
+                                    : " and ",
+                    aq_words_get(words[i])->shown);
+    for (size_t i = 0; i < count; i++)
+        aq_buf_addf(b, "%s%s", i ? ", " : ": could ", aq_words_get(words[i])->why);
+    for (size_t i = 0; i < hits->count && i < 3; i++)
+        if (aq_words_get(hits->word[i])->literal[0] == '@')
+            aq_buf_addf(b, "%s%s", b->len ? "; " : "", aq_words_get(hits->word[i])->why);
 }
 
 static const char *reason(aq_arena *a, const candidate *c, uint64_t files)
@@ -353,12 +422,12 @@ static const char *reason(aq_arena *a, const candidate *c, uint64_t files)
     aq_auto_buf b = {0};
 
     add_reasons(&b, &c->hits);
-    if (c->seen <= 10) {
+    if (c->seen <= 10 && files >= FEW_FILES) {
         aq_buf_adds(&b, b.len ? "; " : "");
         if (c->seen <= 1)
-            aq_buf_adds(&b, "the only line of its shape in ");
+            aq_buf_adds(&b, "no other line looks like it in ");
         else
-            aq_buf_addf(&b, "one of %u lines of its shape in ", c->seen);
+            aq_buf_addf(&b, "one of %u lines that look alike in ", c->seen);
         aq_part_plural(&b, files, "file", "files");
     }
     return aq_arena_strdup(a, aq_buf_str(&b));
@@ -369,10 +438,22 @@ static int best_first(const void *a, const void *b)
     return better(b, a);
 }
 
+/* Places that stay free go to what the limit of its file held back. */
+static void fill(aq_survey_scan *s)
+{
+    qsort(s->more, s->more_count, sizeof *s->more, best_first);
+    for (size_t i = 0; i < s->more_count && s->best_count < AQ_LOOKS; i++) {
+        candidate out = offer(s->best, &s->best_count, AQ_LOOKS, &s->more[i]);
+        s->more[i] = (candidate){0};
+        drop(&out);
+    }
+}
+
 void aq_survey_finish(aq_survey_scan *s, aq_arena *a, aq_survey *ret)
 {
     *ret = s->sum;
     ret->complete = true;
+    fill(s);
     qsort(s->best, s->best_count, sizeof *s->best, best_first);
     for (size_t i = 0; i < s->best_count; i++) {
         const candidate *c = &s->best[i];
@@ -380,6 +461,8 @@ void aq_survey_finish(aq_survey_scan *s, aq_arena *a, aq_survey *ret)
             .file = aq_text_quoted(a, c->path, strlen(c->path), 4096),
             .line = c->line,
             .score = c->score,
+            .weight = c->weight,
+            .in_file = c->in_file,
             .why = reason(a, c, s->sum.files),
             .text = aq_arena_strdup(a, c->text),
         };

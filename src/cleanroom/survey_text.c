@@ -5,8 +5,6 @@
 #include "cleanroom/survey_core.h"
 #include "cleanroom/survey_parts.h"
 
-enum { TOKEN = 16 /* characters from which a token could be a secret */ };
-
 enum { LETTER = 1, DIGIT = 2 };
 
 static const uint8_t sorts[256] = {
@@ -78,37 +76,10 @@ uint64_t aq_survey_shape(const unsigned char *data, size_t len, size_t *solid)
     return h ^ (h >> 29);
 }
 
+/* What ends up in the open must not let anybody in. survey_mask.c tells secrets from names. */
 static bool token_char(unsigned char c)
 {
     return (c < 0x80 && letter(c)) || digit(c) || c == '+' || c == '-' || c == '=';
-}
-
-void aq_survey_mask(aq_buf *out, const char *s, size_t len)
-{
-    const unsigned char *p = (const unsigned char *)s;
-
-    for (size_t i = 0; i < len;) {
-        size_t from = i, letters = 0, digits = 0;
-        while (i < len && token_char(p[i])) {
-            letters += letter(p[i]);
-            digits += digit(p[i]);
-            i++;
-        }
-        if (i - from >= TOKEN && letters && digits) {
-            aq_buf_add(out, s + from, 4);
-            aq_buf_adds(out, "…");
-            /* A key may go on behind a slash or a dot (base64, JWT). */
-            while (i + 1 < len &&
-                   (token_char(p[i]) || ((p[i] == '/' || p[i] == '.') && token_char(p[i + 1]))))
-                i++;
-            while (i < len && token_char(p[i]))
-                i++;
-        } else {
-            aq_buf_add(out, s + from, i - from);
-        }
-        if (i < len && !token_char(p[i]))
-            aq_buf_addc(out, s[i++]);
-    }
 }
 
 static bool blank(unsigned char c)
@@ -136,6 +107,31 @@ static void shrink(const unsigned char *data, size_t len, size_t *from, size_t *
     *to = end;
 }
 
+/* The text as it is in the file; a character that is not seen, or is none, as \xHH a byte. */
+static const char *shown(aq_arena *a, bool behind, const char *s, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)s, *end = p + len;
+    aq_auto_buf b = {0};
+
+    aq_buf_adds(&b, behind ? "…" : "");
+    while (p < end) {
+        const unsigned char *from = p;
+        size_t before = b.len;
+        int32_t c = aq_utf8_next(&p, end);
+        if (c >= 0x20 && c != 0x7f && !(c >= 0x80 && c < 0xa0) && !aq_text_hidden(c))
+            aq_buf_add(&b, from, (size_t)(p - from));
+        else
+            for (; from < p; from++)
+                aq_buf_addf(&b, "\\x%02x", *from);
+        if (b.len > AQ_LOOK_TEXT - strlen("…")) {
+            b.len = before;
+            aq_buf_adds(&b, "…");
+            break;
+        }
+    }
+    return aq_arena_strdup(a, aq_buf_str(&b));
+}
+
 const char *aq_survey_excerpt(aq_arena *a, const unsigned char *data, size_t len, size_t from,
                               size_t to, size_t at)
 {
@@ -156,9 +152,5 @@ const char *aq_survey_excerpt(aq_arena *a, const unsigned char *data, size_t len
     }
     ahead = b.len;
     aq_survey_mask(&b, text + from, to - from);
-    if (ahead)
-        return aq_arena_printf(
-            a, "…%s",
-            aq_text_quoted(a, b.data + ahead, b.len - ahead, AQ_LOOK_TEXT - 2 * strlen("…")));
-    return aq_text_quoted(a, aq_buf_str(&b), b.len, AQ_LOOK_TEXT - strlen("…"));
+    return shown(a, ahead > 0, b.data ? b.data + ahead : "", b.len - ahead);
 }

@@ -151,29 +151,146 @@ void aq_words_free(aq_words *w)
     free(w);
 }
 
+static bool weak(uint16_t word)
+{
+    return table[word].need == AQ_NEED_COMPANY || table[word].need == AQ_NEED_NAME;
+}
+
+/* Is `a` the better proof of one reason than `b`? A weak word may still fall away. */
+static bool outweighs(uint16_t a, uint16_t b)
+{
+    if (weak(a) != weak(b))
+        return weak(b);
+    return table[a].weight > table[b].weight;
+}
+
 /* Keeps the heaviest word of each reason; with all places taken the lightest gives way. */
 static void add_hit(aq_hits *hits, uint16_t word, size_t at)
 {
     size_t slot = hits->count, lightest = 0;
 
-    hits->mixture += (word + 1) * 0x9e3779b97f4a7c15ull;
-    if (table[word].weight > hits->heaviest) {
-        hits->heaviest = table[word].weight;
-        hits->at = at;
+    if (table[word].scope == AQ_SCOPE_SIGNAL) {
+        hits->signal = true;
+        return;
     }
+    hits->mixture += (word + 1) * 0x9e3779b97f4a7c15ull;
     for (size_t i = 0; i < hits->count; i++) {
         if (strcmp(table[hits->word[i]].why, table[word].why) == 0)
             slot = i;
-        if (table[hits->word[i]].weight < table[hits->word[lightest]].weight)
+        if (outweighs(hits->word[lightest], hits->word[i]))
             lightest = i;
     }
     if (slot == AQ_HITS)
         slot = lightest;
-    if (slot < hits->count && table[hits->word[slot]].weight >= table[word].weight)
+    if (slot < hits->count && !outweighs(word, hits->word[slot]))
         return;
     hits->word[slot] = word;
+    hits->at[slot] = at;
     if (slot == hits->count)
         hits->count++;
+}
+
+/* Drops weak words without company, and sorts the others by weight. */
+static void settle(aq_hits *hits)
+{
+    bool company = hits->signal;
+    uint16_t kept = 0;
+
+    for (size_t i = 0; i < hits->count; i++)
+        company = company || !weak(hits->word[i]);
+    for (uint16_t i = 0; i < hits->count; i++) {
+        uint16_t word = hits->word[i], to = kept;
+        size_t at = hits->at[i];
+        if (weak(word) && !company)
+            continue;
+        for (; to > 0 && table[hits->word[to - 1]].weight < table[word].weight; to--) {
+            hits->word[to] = hits->word[to - 1];
+            hits->at[to] = hits->at[to - 1];
+        }
+        hits->word[to] = word;
+        hits->at[to] = at;
+        kept++;
+    }
+    hits->count = kept;
+}
+
+/* Letters of a program's argument: a path, a name, a variable or an option. */
+static bool argument_start(unsigned char c)
+{
+    return wordy(c) || c == '.' || c == '/' || c == '~' || c == '$' || c == '-' || c >= 0x80;
+}
+
+static bool same_letters(const aq_word *w, const unsigned char *data, size_t at)
+{
+    size_t n = strlen(w->shown);
+
+    return at + 1 >= n && memcmp(data + at + 1 - n, w->shown, n) == 0;
+}
+
+static size_t skip_blanks(const unsigned char *data, size_t at, size_t len)
+{
+    while (at < len && (data[at] == ' ' || data[at] == '\t'))
+        at++;
+    return at;
+}
+
+/* "scp file host:" but neither "SCP" nor "scp." */
+static bool has_argument(const aq_word *w, const unsigned char *data, size_t at, size_t len)
+{
+    size_t next = skip_blanks(data, at + 1, len);
+
+    return same_letters(w, data, at) && next > at + 1 && next < len && argument_start(data[next]);
+}
+
+/* Does the program behind a pipe read what comes through it? Not when a script or a module is named
+ * ("| python3 tool.py", "| python3 -m json.tool"), and a table has no pipes. */
+static bool reads_input(const unsigned char *data, size_t at, size_t len, bool in_table)
+{
+    size_t next = skip_blanks(data, at + 1, len);
+
+    if (in_table)
+        return false;
+    if (next >= len || data[next] == '\n' || data[next] == '\r')
+        return true;
+    if (data[next] == '-')
+        return next + 1 >= len || space(data[next + 1]) || strchr("-cesux", data[next + 1]);
+    return !argument_start(data[next]) ||
+           (len - next > 1 && data[next] == '2' && data[next + 1] == '>');
+}
+
+/* The package that an installer-and-runner gets: its first argument that is no option. */
+static bool unpinned(const unsigned char *data, size_t at, size_t len)
+{
+    size_t from = skip_blanks(data, at + 1, len), to = from;
+
+    while (from < len && data[from] == '-') {
+        while (from < len && !space(data[from]))
+            from++;
+        from = skip_blanks(data, from, len);
+    }
+    for (to = from; to < len && !space(data[to]); to++)
+        if ((to > from && data[to] == '@') || (data[to] == '=' && to + 1 < len))
+            return false;
+    return to > from && (wordy(data[from]) || data[from] == '@');
+}
+
+static bool need_met(uint16_t word, const aq_words_state *s, const unsigned char *data, size_t at,
+                     size_t len)
+{
+    switch (table[word].need) {
+    case AQ_NEED_ARGUMENT:
+        return has_argument(&table[word], data, at, len);
+    case AQ_NEED_NAME:
+        return same_letters(&table[word], data, at);
+    case AQ_NEED_INPUT:
+        return reads_input(data, at, len, s->table);
+    case AQ_NEED_UNPINNED:
+        return unpinned(data, at, len);
+    case AQ_NEED_NOTHING:
+    case AQ_NEED_COMPANY:
+        break;
+    }
+    return true;
 }
 
 /* Is there a dotted quad at `p` that is not of a private or local network? */
@@ -221,18 +338,25 @@ static unsigned char before_match(const unsigned char *data, size_t at, size_t n
     return p > data ? p[-1] : 0;
 }
 
-static void end_words(const aq_words *w, size_t node, const unsigned char *data, size_t at,
-                      size_t len, aq_hits *hits)
+static void end_words(const aq_words *w, const aq_words_state *s, const unsigned char *data,
+                      size_t at, size_t len, aq_hits *hits)
 {
+    size_t node = s->node;
+
     for (node = w->word[node] != NONE ? node : w->link[node]; node; node = w->link[node]) {
         uint16_t word = w->word[node];
         const char *literal = literal_of(&table[word]);
         size_t n = strlen(literal);
         if (wordy(literal[n - 1]) && at + 1 < len && wordy(data[at + 1]))
             continue;
-        if (wordy(literal[0]) && wordy(before_match(data, at, n)))
+        if (wordy(literal[0]) &&
+            wordy(before_match(data, at, n)) != (table[word].need == AQ_NEED_NAME))
             continue;
+        if (table[word].scope == AQ_SCOPE_NONE)
+            return;
         if (word == w->ip_url && !public_address(data + at + 1, data + len))
+            continue;
+        if (!need_met(word, s, data, at, len))
             continue;
         add_hit(hits, word, at + 1);
     }
@@ -291,7 +415,7 @@ void aq_words_scan(const aq_words *w, aq_words_state *s, const unsigned char *da
 {
     unsigned escapes = 0;
 
-    *hits = (aq_hits){.at = from};
+    *hits = (aq_hits){0};
     for (size_t i = from; i < to;) {
         unsigned char c = data[i];
         if (c >= 0x80) {
@@ -310,9 +434,10 @@ void aq_words_scan(const aq_words *w, aq_words_state *s, const unsigned char *da
             add_hit(hits, w->escapes, i);
         s->node = w->next[s->node * w->classes + w->class_of[c]];
         if (w->ends[s->node])
-            end_words(w, s->node, data, i, len, hits);
+            end_words(w, s, data, i, len, hits);
         i++;
     }
+    settle(hits);
 }
 
 unsigned aq_words_weight(const aq_hits *hits, aq_place place)

@@ -6,12 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum aq_scope { AQ_SCOPE_CODE, AQ_SCOPE_AGENT, AQ_SCOPE_ANY } aq_scope;
+typedef enum aq_scope {
+    AQ_SCOPE_CODE,
+    AQ_SCOPE_AGENT,
+    AQ_SCOPE_ANY,
+    AQ_SCOPE_NONE,   /* means nothing, and neither do the shorter literals that end with it */
+    AQ_SCOPE_SIGNAL, /* gives weak words company */
+} aq_scope;
+
+/* What must stand around a literal for it to count. */
+typedef enum aq_need {
+    AQ_NEED_NOTHING,
+    AQ_NEED_COMPANY,  /* a weak word: another reason, or a signal, in the same piece */
+    AQ_NEED_ARGUMENT, /* these very letters, and an argument behind them */
+    AQ_NEED_INPUT,    /* the program reads its input: no script is named behind it */
+    AQ_NEED_NAME,     /* these very letters at the end of a longer name; weak, too */
+    AQ_NEED_UNPINNED, /* a package without a version behind it */
+} aq_need;
 
 typedef struct aq_word {
     const char *literal; /* lower case, single spaces; "@name" for a check in code */
+    const char *shown;   /* as the table has it */
     uint8_t weight;
     aq_scope scope;
+    aq_need need;
     const char *why;
 } aq_word;
 
@@ -21,10 +39,10 @@ typedef enum aq_place { AQ_PLACE_CODE, AQ_PLACE_PROSE, AQ_PLACE_COMMENT } aq_pla
 enum { AQ_HITS = 8 }; /* different reasons kept for one piece; the heaviest stay */
 
 typedef struct aq_hits {
-    uint16_t word[AQ_HITS];
+    uint16_t word[AQ_HITS]; /* heaviest first */
+    size_t at[AQ_HITS];     /* offset of each hit's end */
     uint16_t count;
-    uint8_t heaviest;
-    size_t at;        /* offset of the heaviest hit's end */
+    bool signal;
     uint64_t mixture; /* of the words seen: part of the shape */
 } aq_hits;
 
@@ -38,6 +56,7 @@ const aq_word *aq_words_get(size_t index);
 typedef struct aq_words_state {
     uint16_t node;
     bool space;          /* the last character was white space */
+    bool table;          /* set by the caller: bars of this line are those of a table */
     uint8_t run_classes; /* of the encoded run */
     uint32_t run;        /* its length so far */
 } aq_words_state;
