@@ -75,6 +75,25 @@ int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err)
     return aq_home_open(path, ret, err);
 }
 
+int aq_home_check_ledger(aq_home *h, aq_err *err)
+{
+    uint64_t known = 0, size = 0;
+    aq_auto_buf note = {0};
+    aq_digest root;
+    int r = aq_store_entries(h->store, &known, err);
+
+    if (r == 0)
+        r = aq_ledger_checkpoint(h->ledger, &note, &size, &root, err);
+    if (r == -ENOENT) /* never published */
+        r = 0;
+    if (r < 0 || known <= size)
+        return r;
+    return aq_fail(err, -EBADMSG,
+                   "the ledger has %llu published entries, but the store knows of %llu: it was cut "
+                   "or replaced; put the right one back",
+                   (unsigned long long)size, (unsigned long long)known);
+}
+
 void aq_home_close(aq_home *h)
 {
     if (!h)

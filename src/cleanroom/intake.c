@@ -123,6 +123,14 @@ static int find_artifact(aq_arena *a, const char *envelope, const char **ret, aq
     return 0;
 }
 
+/* Messages are part of the verdict digest: where the file lay on this host is not. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 static int read_envelope(aq_arena *a, const char *path, const char **artifact, aq_submission *ret,
                          aq_err *err)
 {
@@ -132,7 +140,7 @@ static int read_envelope(aq_arena *a, const char *path, const char **artifact, a
     if (r == 0 && !*artifact)
         r = find_artifact(a, path, artifact, err);
     if (r == 0)
-        r = aq_submission_read(a, aq_buf_str(&text), text.len, path, ret, err);
+        r = aq_submission_read(a, aq_buf_str(&text), text.len, base_name(path), ret, err);
     return r;
 }
 
@@ -184,7 +192,7 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
     in.submission.local = false;
     in.submission.publisher = "unknown";
     in.submission.tier = AQ_TIER_NEW;
-    in.package.name = aq_text_quoted(a, path, strlen(path), 1024);
+    in.package.name = aq_text_quoted(a, base_name(path), strlen(base_name(path)), 1024);
     in.package.digest = aq_package_digest(NULL, 0);
     aq_capabilities_seal(&in.manifest.declared);
     aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "%s", reason);

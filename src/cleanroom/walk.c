@@ -295,7 +295,8 @@ int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err
     aq_budget_init(&w.budget);
     for (aq_layer i = 0; i < AQ_LAYER_COUNT; i++)
         w.stages[i].layer = i;
-    if ((r = aq_policy_load(home->dirfd, &w.policy, err)) < 0 ||
+    if ((r = aq_home_check_ledger(home, err)) < 0 ||
+        (r = aq_policy_load(home->dirfd, &w.policy, err)) < 0 ||
         (r = take_in(&w, &ret->no_input, err)) < 0 || (r = run_stages(&w, err)) < 0)
         return r;
     if (aq_survey_run(w.arena, &w.intake.package, &w.budget, &w.survey, err) < 0)

@@ -25,6 +25,9 @@ int aq_home_open(const char *path, aq_home *ret, aq_err *err);
 /* As above, but makes nothing: -ENOENT when there is no state folder yet. */
 int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err);
 void aq_home_close(aq_home *h);
+/* The store remembers which entry each report got: -EBADMSG when the ledger does not reach so far.
+ * Appending to a ledger that was cut or wiped would make a second history. */
+int aq_home_check_ledger(aq_home *h, aq_err *err);
 
 typedef struct aq_walk_options {
     const char *path, *artifact;

@@ -39,32 +39,6 @@ static int put(const aq_args *args, const json_t *json, const char *text)
     return r < 0 ? aq_say_failed(&err) : 0;
 }
 
-/* The store remembers which entry each report got: a ledger that does not reach so far was cut. */
-static int check_length(aq_home *home, const aq_ledger_audit *audit, aq_err *err)
-{
-    uint64_t entries = 0;
-    int r = aq_store_entries(home->store, &entries, err);
-
-    if (r < 0 || entries <= audit->entries)
-        return r;
-    return aq_fail(err, -EBADMSG,
-                   "it has %llu entries, but the store knows of %llu: it was cut or replaced",
-                   (unsigned long long)audit->entries, (unsigned long long)entries);
-}
-
-static int say_verified(const aq_args *args, const aq_ledger_audit *audit, const aq_err *bad);
-
-static int verify(aq_home *home, const aq_args *args)
-{
-    aq_ledger_audit audit = {0};
-    aq_err err = {0};
-    int r = aq_ledger_verify(home->ledger, &audit, &err);
-
-    if (r == 0)
-        r = check_length(home, &audit, &err);
-    return say_verified(args, &audit, r < 0 ? &err : NULL);
-}
-
 static int say_verified(const aq_args *args, const aq_ledger_audit *audit, const aq_err *bad)
 {
     aq_auto_json json_t *json = json_object();
@@ -84,6 +58,17 @@ static int say_verified(const aq_args *args, const aq_ledger_audit *audit, const
         aq_buf_addf(&text, "THE LEDGER DOES NOT HOLD: %s\n", bad->text);
     status = put(args, json, aq_buf_str(&text));
     return status ? status : bad ? 2 : 0;
+}
+
+static int verify(aq_home *home, const aq_args *args)
+{
+    aq_ledger_audit audit = {0};
+    aq_err err = {0};
+    int r = aq_ledger_verify(home->ledger, &audit, &err);
+
+    if (r == 0)
+        r = aq_home_check_ledger(home, &err);
+    return say_verified(args, &audit, r < 0 ? &err : NULL);
 }
 
 static int prove(aq_home *home, const aq_args *args)

@@ -107,10 +107,16 @@ def test_unsigned_is_said(aquarium):
 def test_no_colour_in_a_pipe_and_colour_on_a_terminal(aquarium):
     assert b"\033" not in aquarium.run("validate", SKILL).stdout
     assert b"\033" in aquarium.run("validate", "--color", "always", SKILL).stdout
+    assert b"\033[" in on_terminal(aquarium, "validate", SKILL)
+    assert b"\033[" not in on_terminal(aquarium, "validate", SKILL, NO_COLOR="1")
+
+
+def on_terminal(aquarium, *args, **env):
+    """What a person sees on a terminal."""
     master, slave = pty.openpty()
-    env = {"PATH": os.environ["PATH"], "TERM": "xterm", "HOME": str(aquarium.state),
-           "AQUARIUM_HOME": str(aquarium.state / "state")}
-    subprocess.run([PROGRAM, "validate", SKILL], stdout=slave, stderr=slave, env=env, timeout=60)
+    e = {"PATH": os.environ["PATH"], "TERM": "xterm", "HOME": str(aquarium.state),
+         "AQUARIUM_HOME": str(aquarium.state / "state"), **env}
+    child = subprocess.Popen([PROGRAM, *map(str, args)], stdout=slave, stderr=slave, env=e)
     os.close(slave)
     shown = b""
     while True:
@@ -121,8 +127,21 @@ def test_no_colour_in_a_pipe_and_colour_on_a_terminal(aquarium):
         if not part:
             break
         shown += part
+    child.wait(timeout=60)
     os.close(master)
-    assert b"\033[" in shown
+    return shown
+
+
+def test_progress_is_for_terminals(aquarium, tmp_path):
+    folder = tmp_path / "many"
+    for n in range(95000):
+        if n % 1000 == 0:
+            (folder / f"{n // 1000}").mkdir(parents=True)
+        (folder / f"{n // 1000}/{n}.md").write_bytes(b"x")
+    assert b"\r\033[K" in on_terminal(aquarium, "validate", folder)
+    assert b"\r\033[K" not in on_terminal(aquarium, "validate", "--quiet", folder)
+    assert b"\r\033[K" not in on_terminal(aquarium, "validate", folder, TERM="dumb")
+    assert aquarium.run("validate", folder).stderr == b""
 
 
 def test_quiet_prints_nothing(aquarium):

@@ -54,6 +54,11 @@ def test_honest_envelope(aquarium, sent):
     assert [f["incomplete"] for f in report["findings"] if f["rule"] == "intake.unsigned"] == [True]
     assert report["stages"][0]["decision"] == "inconclusive"
     assert report["submission"]["publisher"] == "aquarium-examples"
+    # The name is taken from now on, provisionally, and the store's snapshot says so.
+    assert b"aquarium-examples/line-counter" in aquarium.run("index", "list", check=0).stdout
+    later = aquarium.validate(PACKAGE)
+    assert report["store"]["snapshot"] != later["store"]["snapshot"]
+    assert later["store"]["known_names"] == 1
     # The same tree as the folder: one digest.
     assert report["package"]["digest"] == aquarium.validate(PACKAGE)["package"]["digest"]
 
@@ -75,6 +80,7 @@ def test_taken_name_is_a_conflict(aquarium, sent):
     path.write_text(json.dumps(doc))
     report = aquarium.validate(path, check=2)
     assert report["stages"][1]["decision"] == "reject"
+    assert all("ended at L0" in s["reason"] for s in report["stages"][2:])
 
 
 def test_rate_limit(aquarium, sent):

@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import sqlite3
 import time
 
 import pytest
@@ -100,6 +101,7 @@ def test_a_ledger_that_was_cut_or_wiped_is_noticed(made, tmp_path):
     shutil.copytree(old, ledger)  # rolled back to before the second verdict
     assert points(aq.run("verify", "--json", second, check=2))["revocation"] is False
     assert b"cut or replaced" in aq.run("ledger", "verify", check=2).stdout
+    assert b"cut or replaced" in aq.run("validate", SKILL, check=70).stderr
     shutil.rmtree(ledger)  # wiped
     assert points(aq.run("verify", "--json", evidence, check=2))["revocation"] is False
     assert b"cut or replaced" in aq.run("ledger", "verify", check=2).stdout
@@ -157,10 +159,11 @@ def test_ledger_commands(made, tmp_path):
     for size in range(1, audit["entries"] + 1):
         proof.write_bytes(aq.run("ledger", "prove", "--from", size, check=0).stdout)
         aq.run("ledger", "check", proof, check=0)
-    broken = json.loads(proof.read_text())
-    broken["to_root"] = "00" * 32
-    proof.write_text(json.dumps(broken))
-    aq.run("ledger", "check", proof, check=2)
+    whole = json.loads(aq.run("ledger", "prove", "--from", 1, check=0).stdout)
+    for key, value in (("to_root", "00" * 32), ("from_root", "00" * 32), ("from", 2),
+                       ("hashes", ["00" * 32] * len(whole["hashes"])), ("hashes", [])):
+        proof.write_text(json.dumps(whole | {key: value}))
+        aq.run("ledger", "check", proof, check=2)
     aq.run("ledger", "prove", audit["entries"], check=64)
     aq.run("ledger", "show", audit["entries"], check=64)
     note = aq.run("ledger", "checkpoint", check=0).stdout.decode()
@@ -176,6 +179,17 @@ def test_decisions_precede_the_verdict(made):
     assert kinds[0][:2] == ("decision", "intake")
     assert kinds[1][:2] == ("decision", "l0")
     assert kinds[-1][0] == "verdict"
+    first = json.loads(aq.run("ledger", "show", 0, check=0).stdout)
+    for key in ("package", "findings", "prev"):
+        assert len(first[key]) == 64
+
+
+def test_the_store_keeps_the_report(made):
+    aq, _ = made
+    db = sqlite3.connect(aq.state / "state/store.db")
+    rows = db.execute("SELECT verdict, ledger_index, report FROM report").fetchall()
+    assert [r[:2] for r in rows] == [("inconclusive", 2)]
+    assert json.loads(rows[0][2])["schema"] == "aquarium/report/v1"
 
 
 def test_tampering_is_found(made):
