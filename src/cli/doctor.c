@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "cleanroom/walk.h"
 #include "cli/cli.h"
 #include "jail/jail.h"
@@ -35,7 +36,8 @@ static void examine_state(aq_arena *a, const char *given, aq_probe_list *l)
     aq_err err = {0};
 
     if (aq_home_open(given, &home, &err) < 0) {
-        aq_probe_add(a, l, "state-folder", false, NULL, aq_arena_strdup(a, err.text));
+        aq_probe_add(a, l, "state-folder", false, aq_arena_strdup(a, err.text),
+                     "mend it, or name another with --state DIR or AQUARIUM_HOME");
         return;
     }
     aq_probe_add(a, l, "state-folder", true, aq_arena_strdup(a, home.path), NULL);
@@ -58,15 +60,36 @@ static void examine_state(aq_arena *a, const char *given, aq_probe_list *l)
                      NULL);
 }
 
+/* {"landlock": 7, "seccomp": true, …} as "landlock 7, seccomp, …". What is missing is named as
+ * such, and only a jail without seccomp is none. */
 static void examine_jail(aq_arena *a, aq_probe_list *l)
 {
-    aq_auto_buf text = {0};
+    aq_auto_json json_t *facts = NULL;
+    aq_auto_buf text = {0}, words = {0};
     aq_err err = {0};
+    const char *name;
+    json_t *value;
 
-    if (aq_jail_guarantee(&text, &err) < 0)
+    if (aq_jail_guarantee(&text, &err) < 0 ||
+        aq_json_parse(aq_buf_str(&text), text.len, "jail", &facts, &err) < 0) {
         aq_probe_add(a, l, "jail", false, NULL, aq_arena_strdup(a, err.text));
-    else
-        aq_probe_add(a, l, "jail", true, aq_arena_strdup(a, aq_buf_str(&text)), NULL);
+        return;
+    }
+    json_object_foreach (facts, name, value) {
+        aq_buf_adds(&words, words.len ? ", " : "");
+        if (json_is_false(value) || (json_is_integer(value) && !json_integer_value(value)))
+            aq_buf_addf(&words, "NO %s", name);
+        else if (json_is_integer(value))
+            aq_buf_addf(&words, "%s %lld", name, (long long)json_integer_value(value));
+        else if (json_is_string(value))
+            aq_buf_addf(&words, "%s: %s", name, json_string_value(value));
+        else
+            aq_buf_adds(&words, name);
+    }
+    for (char *p = words.data; p && *p; p++)
+        *p = *p == '_' ? ' ' : *p;
+    aq_probe_add(a, l, "jail", json_is_true(json_object_get(facts, "seccomp")),
+                 aq_arena_strdup(a, aq_buf_str(&words)), "run a kernel with CONFIG_SECCOMP_FILTER");
 }
 
 static json_t *section_json(const section *s)

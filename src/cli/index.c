@@ -15,8 +15,9 @@
 
 enum { IMPORT_BYTES = 256 << 20, PAGE = 1000 };
 
-static const aq_option options[] = {
-    {"json", NULL, "list: one JSON object a line"}, {"state", "DIR", "state folder"}, {0}};
+static const aq_option options[] = {{"json", NULL, "print JSON; list prints one object a line"},
+                                    {"state", "DIR", "state folder"},
+                                    {0}};
 
 /* NAMESPACE/NAME; the namespace may hold slashes itself, a name never does. */
 static int split(aq_arena *a, const char *full, aq_known *ret)
@@ -30,6 +31,19 @@ static int split(aq_arena *a, const char *full, aq_known *ret)
     return 0;
 }
 
+static int say_count(const aq_args *args, size_t count)
+{
+    aq_auto_json json_t *json = json_pack("{s:I}", "names", (json_int_t)count);
+    aq_auto_buf text = {0};
+    aq_err err = {0};
+    int r;
+
+    aq_buf_addf(&text, "%zu name%s taken in.\n", count, count == 1 ? "" : "s");
+    r = aq_flag(&aq_command_index, args, "json") ? aq_put_json("-", json, &err)
+                                                 : aq_put("-", text.data, text.len, &err);
+    return r < 0 ? aq_say_failed(&err) : 0;
+}
+
 static int add(aq_home *home, const aq_args *args)
 {
     aq_auto_arena a = aq_arena_new();
@@ -38,7 +52,7 @@ static int add(aq_home *home, const aq_args *args)
 
     if (args->operands < 3 || split(a, args->operand[1], &known) < 0)
         return aq_say_usage(&aq_command_index, "add needs NAMESPACE/NAME and PUBLISHER");
-    return aq_store_know(home->store, &known, &err) < 0 ? aq_say_failed(&err) : 0;
+    return aq_store_know(home->store, &known, &err) < 0 ? aq_say_failed(&err) : say_count(args, 1);
 }
 
 static int read_line(aq_arena *a, const char *line, size_t len, const char *place, aq_known *ret,
@@ -113,8 +127,7 @@ static int import(aq_home *home, const aq_args *args)
     }
     if (aq_store_know_many(home->store, known, count, &err) < 0)
         return aq_say_failed(&err);
-    printf("%zu names read.\n", count);
-    return fflush(stdout) == 0 ? 0 : AQ_EXIT_OURS;
+    return say_count(args, count);
 }
 
 static void list_one(const aq_known *k, bool json, aq_arena *a, aq_buf *out)

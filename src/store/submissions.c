@@ -37,10 +37,11 @@ static int check_new(aq_store *s, const aq_submission *sub, const char *envelope
 
 static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
 {
-    aq_auto_free char *envelope =
-        sub->source ? json_dumps(sub->source, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    aq_auto_json json_t *whole = aq_submission_json(sub);
+    aq_auto_free char *envelope = json_dumps(whole, JSON_COMPACT | JSON_SORT_KEYS);
     sqlite3_stmt *q;
-    int r = check_new(s, sub, envelope, err);
+    int r = envelope ? check_new(s, sub, envelope, err)
+                     : aq_fail(err, -EINVAL, "the envelope cannot be stored");
 
     if (r <= 0 || (r = aq_store_statement(s, AQ_SQL_SUBMIT, &q, err)) < 0)
         return r;

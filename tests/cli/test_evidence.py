@@ -250,3 +250,5 @@ def test_documents_follow_their_schemas(aquarium, root, tmp_path):
         report = aquarium.validate(package, "--evidence", evidence)
         check("report.schema.json", report)
         check("evidence.schema.json", json.loads(evidence.read_text()))
+    check("verification.schema.json", json.loads(aquarium.run("verify", "--json", evidence).stdout))
+    check("doctor.schema.json", json.loads(aquarium.run("doctor", "--json").stdout))

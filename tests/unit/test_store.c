@@ -84,9 +84,19 @@ static void replays_are_refused(void **state)
     fixture *f = *state;
     aq_submission a = submission("a1", "n1", "acme"), same_nonce = submission("a2", "n1", "x");
     aq_submission fresh = submission("a3", "n3", "acme"), broken = {.id = "a4"};
+    aq_submission other = submission("a1", "n1", "someone-else");
+    aq_auto_json json_t *report = json_pack("{s:s}", "schema", "x");
+    aq_package package = {.image = -1};
+    aq_manifest manifest = {0};
+    aq_digest digest = {{1}};
     aq_err err = {0};
 
     assert_int_equal(aq_store_begin(f->store, &a, &err), 0);
+    assert_int_equal(aq_store_begin(f->store, &a, &err), 0);           /* its walk never ended */
+    assert_int_equal(aq_store_begin(f->store, &other, &err), -EEXIST); /* not the same envelope */
+    assert_int_equal(
+        aq_store_finish(f->store, "a1", &package, &manifest, AQ_REJECTED, &digest, report, 0, &err),
+        0);
     assert_int_equal(aq_store_begin(f->store, &a, &err), -EEXIST);
     assert_non_null(strstr(err.text, "same id"));
     assert_int_equal(aq_store_begin(f->store, &same_nonce, &err), -EEXIST);
