@@ -116,6 +116,34 @@ int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err);
 void aq_gate_envelope(const aq_stage_input *in, const aq_gate_facts *facts, aq_findings *out);
 int aq_gate_rate(const aq_stage_input *in, aq_findings *out, aq_err *err);
 
+/* Other forms of a name that a reader takes for it. */
+typedef enum aq_name_form {
+    AQ_FORM_BARE,    /* without words around it, or without a word that stands twice */
+    AQ_FORM_UNGLUED, /* without a word that no separator parts from it */
+    AQ_FORM_ORDER    /* the same words in another order */
+} aq_name_form;
+
+enum { AQ_NAME_FORMS = 48 };
+
+typedef struct aq_name_forms {
+    struct {
+        aq_name_form kind;
+        const char *text;
+    } item[AQ_NAME_FORMS];
+    size_t count;
+    const char *core; /* the shortest of the first kind, or the name itself */
+} aq_name_forms;
+
+void aq_name_forms_of(aq_arena *a, const char *name, aq_name_forms *ret);
+/* The words of l0_affixes.def; NULL after the last. */
+const char *aq_name_affix(size_t i);
+/* The plain form letter by letter, in which "rn" is not yet one with "m": a slip that makes or
+ * breaks such a pair is one slip here, and three there. -EILSEQ if it is not UTF-8. */
+int aq_name_letters(aq_buf *out, const char *name);
+/* Do they differ by two neighbours that changed places? By one letter that is doubled? */
+bool aq_name_swapped(const char *a, const char *b);
+bool aq_name_doubled(const char *a, const char *b);
+
 /* What is wrong with a name in itself; NULL when nothing. */
 const char *aq_name_illegal(const char *name);
 /* Does it mix scripts, or use letters that only look like plain ones? NULL when not. */

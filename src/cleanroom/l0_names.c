@@ -12,6 +12,9 @@ enum {
     SHORT = 5,
     LONG = 10, /* letters: below SHORT no edit counts, below LONG one */
     TOLD = 5,  /* names that one finding may be about, of each sort */
+    SEEN = 64,
+    PAIRS = 64, /* forms that are asked for because a pair of letters may have been one */
+    SLIP = 6,   /* letters: below, a name without its affixes must be met exactly */
 };
 
 /* ---- the name in itself ---- */
@@ -120,13 +123,17 @@ typedef struct question {
     const aq_stage_input *in;
     aq_findings *out;
     const char *name, *space, *publisher;
-    aq_buf plain, fold, skeleton, space_fold;
+    aq_buf plain, letters, fold, skeleton, space_fold;
+    aq_name_forms forms;
     unsigned told[AQ_RULE_COUNT];
+    const aq_known *about[SEEN]; /* what was told already */
+    size_t about_count;
 } question;
 
 static void free_question(question *q)
 {
     aq_buf_free(&q->plain);
+    aq_buf_free(&q->letters);
     aq_buf_free(&q->fold);
     aq_buf_free(&q->skeleton);
     aq_buf_free(&q->space_fold);
@@ -148,13 +155,43 @@ static bool has_skeleton(const char *text, aq_buf *skeleton)
            strcmp(aq_buf_str(&other), aq_buf_str(skeleton)) == 0;
 }
 
+static const char *skip_sigil(const char *space)
+{
+    return space + (*space == '@');
+}
+
 static void tell(question *q, aq_rule_id rule, const aq_known *k, const char *how)
 {
+    for (size_t i = 0; i < q->about_count; i++)
+        if (strcmp(q->about[i]->name, k->name) == 0 &&
+            strcmp(q->about[i]->namespace_, k->namespace_) == 0 &&
+            strcmp(q->about[i]->publisher, k->publisher) == 0)
+            return;
+    if (q->about_count < SEEN)
+        q->about[q->about_count++] = k;
     if (q->told[rule]++ >= TOLD)
         return;
     aq_findings_add(q->out, rule, NULL, "%s%s%s %s %s%s%s of publisher %s", q->space,
                     *q->space ? "/" : "", q->name, how, k->namespace_, *k->namespace_ ? "/" : "",
                     k->name, k->publisher);
+}
+
+/* How many slips count in a name of so many letters. */
+static size_t slips_for(const question *q, size_t letters)
+{
+    size_t most = q->in->policy->name_distance;
+    size_t slips = letters < SHORT ? 0 : letters < LONG ? 1 : 2;
+
+    return slips < most ? slips : most;
+}
+
+/* What to ask the index for: the other name may be longer by as many letters, and even the shortest
+ * names can have two letters swapped. */
+static size_t reach(const question *q)
+{
+    size_t most = q->in->policy->name_distance, slips = slips_for(q, q->plain.len + 2);
+
+    return slips == 0 && most > 0 && q->plain.len >= 3 ? 1 : slips;
 }
 
 /* "gpt-4-tools" and "gpt-5-tools" are siblings, not an imitation. */
@@ -173,43 +210,29 @@ static bool only_digits_differ(const char *a, const char *b)
     return true;
 }
 
-static const char *const affixes[] = {
-#define AQ_AFFIX(word) word,
-#include "cleanroom/l0_affixes.def"
-#undef AQ_AFFIX
-};
-
-enum { AFFIXES = sizeof affixes / sizeof *affixes };
-
-/* The name without one affix at its start or end, if that leaves a name. */
-static bool without_affix(const char *name, const char *affix, bool at_end, aq_buf *out)
+/* Is it a namespace that a reader takes for the other? */
+static bool spaces_alike(const question *q, const char *other)
 {
-    size_t n = strlen(name), a = strlen(affix);
+    aq_auto_buf mine = {0}, theirs = {0};
+    size_t most;
 
-    if (n < a + 4)
+    if (!*q->space || !*other || aq_name_plain(&mine, q->space) < 0 ||
+        aq_name_plain(&theirs, other) < 0)
         return false;
-    if (at_end ? strcasecmp(name + n - a, affix) != 0 || !strchr("-_.", name[n - a - 1])
-               : strncasecmp(name, affix, a) != 0 || !strchr("-_.", name[a]))
-        return false;
-    aq_buf_add(out, at_end ? name : name + a + 1, n - a - 1);
-    return true;
-}
-
-/* Is `longer` the other name and a common word? */
-static bool adds_affix(const char *longer, const char *name)
-{
-    for (size_t i = 0; i < 2 * AFFIXES; i++) {
-        aq_auto_buf bare = {0};
-        if (without_affix(longer, affixes[i / 2], i % 2, &bare) &&
-            strcasecmp(aq_buf_str(&bare), name) == 0)
-            return true;
-    }
-    return false;
+    if (q->in->policy->name_distance > 0 &&
+        (aq_name_swapped(mine.data, theirs.data) || aq_name_doubled(mine.data, theirs.data)))
+        return true;
+    most = slips_for(q, mine.len > theirs.len ? mine.len : theirs.len);
+    return aq_text_distance(aq_buf_str(&mine), aq_buf_str(&theirs), most) <= most;
 }
 
 static void judge_same_name(question *q, const aq_known *k)
 {
-    if (!folds_to(k->namespace_, &q->space_fold))
+    bool same_space = folds_to(k->namespace_, &q->space_fold);
+
+    if (!same_space && spaces_alike(q, k->namespace_))
+        tell(q, AQ_RULE_L0_NAME_LOOKALIKE, k, "has the same name in a namespace that looks like");
+    else if (!same_space)
         tell(q, AQ_RULE_L0_NAME_NEAR, k, "has the same name in another namespace as");
     else if (q->in->submission->local)
         tell(q, AQ_RULE_L0_NAME_KNOWN, k, "has the name of");
@@ -217,6 +240,47 @@ static void judge_same_name(question *q, const aq_known *k)
         tell(q, AQ_RULE_L0_NAME_TAKEN, k, "is the name of");
     else
         tell(q, AQ_RULE_L0_NAME_CLAIMED, k, "is the name of");
+}
+
+/* Do they differ in the words around them only? */
+static bool same_core(const question *q, const char *name)
+{
+    aq_auto_buf mine = {0}, other = {0};
+    aq_name_forms f;
+
+    aq_name_forms_of(q->out->arena, name, &f);
+    return aq_name_plain(&mine, q->forms.core) == 0 && aq_name_plain(&other, f.core) == 0 &&
+           strcmp(aq_buf_str(&mine), aq_buf_str(&other)) == 0;
+}
+
+typedef enum likeness { APART, NEAR, ALIKE } likeness;
+
+/* The longer of two names says how many slips count. In short ones a letter makes another word, so
+ * only what fingers do counts: two letters that changed places, one that was hit twice. */
+static likeness slip_between(const question *q, const char *a, const char *b)
+{
+    size_t m = strlen(a), n = strlen(b), most = slips_for(q, m > n ? m : n);
+
+    if (aq_name_swapped(a, b) || aq_name_doubled(a, b))
+        return ALIKE;
+    if (strcmp(a, b) != 0 && aq_text_distance(a, b, most) > most)
+        return APART;
+    return m < SHORT || n < SHORT ? NEAR : ALIKE;
+}
+
+static void judge_slip(question *q, const aq_known *k, const char *plain)
+{
+    aq_auto_buf letters = {0};
+    likeness worst = slip_between(q, aq_buf_str(&q->plain), plain), other;
+
+    if (aq_name_letters(&letters, k->name) == 0) {
+        other = slip_between(q, aq_buf_str(&q->letters), aq_buf_str(&letters));
+        worst = other > worst ? other : worst;
+    }
+    if (worst == ALIKE)
+        tell(q, AQ_RULE_L0_NAME_LOOKALIKE, k, "is a slip away from");
+    else if (worst == NEAR)
+        tell(q, AQ_RULE_L0_NAME_NEAR, k, "differs in one letter from");
 }
 
 static void judge_known(question *q, const aq_known *k)
@@ -237,10 +301,10 @@ static void judge_known(question *q, const aq_known *k)
         tell(q, AQ_RULE_L0_NAME_LOOKALIKE, k, "differs in separators only from");
     else if (only_digits_differ(k->name, q->name))
         tell(q, AQ_RULE_L0_NAME_NEAR, k, "differs in a number only from");
-    else if (adds_affix(k->name, q->name))
-        tell(q, AQ_RULE_L0_NAME_NEAR, k, "lacks a common word of");
-    else if (!adds_affix(q->name, k->name)) /* check_affixes tells that */
-        tell(q, AQ_RULE_L0_NAME_LOOKALIKE, k, "is a slip away from");
+    else if (same_core(q, k->name))
+        tell(q, AQ_RULE_L0_NAME_NEAR, k, "has other common words around it than");
+    else
+        judge_slip(q, k, aq_buf_str(&plain));
 }
 
 /* Was this very name confirmed for this publisher? Then its likeness was looked at before. */
@@ -253,40 +317,151 @@ static bool own(const question *q, const aq_known *k, size_t count)
     return false;
 }
 
-static size_t distance_for(const question *q)
+static int ask(question *q, const char *name, size_t distance, aq_known **found, size_t *count,
+               aq_err *err)
 {
-    size_t letters = q->plain.len, most = q->in->policy->name_distance;
-    size_t distance = letters < SHORT ? 0 : letters < LONG ? 1 : 2;
-
-    return distance < most ? distance : most;
+    *count = 0;
+    if (strlen(name) > AQ_NAME_MAX)
+        return 0;
+    return aq_store_alike(q->in->store, q->out->arena, name, distance, found, count, err);
 }
 
-static int check_affixes(question *q, aq_err *err)
+/* Tells of all names that are `name` in their plain form, or at a slip from it. */
+static int meet(question *q, const char *name, bool slip, const char *how, aq_err *err)
 {
-    for (size_t i = 0; i < 2 * AFFIXES; i++) {
-        aq_auto_buf bare = {0};
+    aq_auto_buf mine = {0};
+    aq_known *found;
+    size_t count;
+    int r;
+
+    if (aq_name_plain(&mine, name) < 0)
+        return 0;
+    slip = slip && mine.len >= SLIP && q->in->policy->name_distance > 0;
+    if ((r = ask(q, name, slip, &found, &count, err)) < 0)
+        return r;
+    for (size_t i = 0; i < count; i++) {
+        aq_auto_buf plain = {0};
+        if (strcmp(found[i].publisher, q->publisher) == 0 ||
+            aq_name_plain(&plain, found[i].name) < 0)
+            continue;
+        if (strcmp(aq_buf_str(&plain), aq_buf_str(&mine)) == 0)
+            tell(q, AQ_RULE_L0_NAME_NEAR, &found[i], how);
+        else if (!only_digits_differ(aq_buf_str(&plain), aq_buf_str(&mine)))
+            tell(q, AQ_RULE_L0_NAME_LOOKALIKE, &found[i], "adds common words to a slip of");
+    }
+    return 0;
+}
+
+/* The name with each common word at its end and at its start: "github" and "github-mcp". */
+static int meet_with_affixes(question *q, const char *bare, aq_err *err)
+{
+    const char *affix;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (affix = aq_name_affix(i)); i++) {
+        const char *end = aq_arena_printf(q->out->arena, "%s-%s", bare, affix);
+        const char *start = aq_arena_printf(q->out->arena, "%s-%s", affix, bare);
+        if ((r = meet(q, end, false, "has other common words around it than", err)) == 0)
+            r = meet(q, start, false, "has other common words around it than", err);
+    }
+    return r;
+}
+
+static int check_forms(question *q, aq_err *err)
+{
+    static const char *const how[] = {
+        [AQ_FORM_BARE] = "adds a common word to",
+        [AQ_FORM_UNGLUED] = "adds a common word to",
+        [AQ_FORM_ORDER] = "has the words in another order than",
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < q->forms.count; i++)
+        if (strcmp(q->forms.item[i].text, q->name) != 0)
+            r = meet(q, q->forms.item[i].text, q->forms.item[i].kind != AQ_FORM_ORDER,
+                     how[q->forms.item[i].kind], err);
+    if (r == 0)
+        r = meet_with_affixes(q, q->forms.core, err);
+    for (size_t i = 0; r == 0 && i < q->forms.count; i++)
+        if (q->forms.item[i].kind == AQ_FORM_UNGLUED)
+            r = meet_with_affixes(q, q->forms.item[i].text, err);
+    return r;
+}
+
+/* "acme-reader" and "acme/reader" of namespace "" are taken for reader of namespace acme. */
+static int check_joined(question *q, aq_err *err)
+{
+    for (const char *p = q->name + 1; *q->name && (p = strpbrk(p, "-_./")); p++) {
+        const char *head = aq_arena_strndup(q->out->arena, q->name, (size_t)(p - q->name));
+        aq_auto_buf space = {0};
         aq_known *found;
         size_t count;
         int r;
 
-        if (!without_affix(q->name, affixes[i / 2], i % 2, &bare))
+        if (!p[1] || aq_name_plain(&space, head) < 0)
             continue;
-        if ((r = aq_store_alike(q->in->store, q->out->arena, aq_buf_str(&bare), 0, &found, &count,
-                                err)) < 0)
+        if ((r = ask(q, p + 1, 0, &found, &count, err)) < 0)
             return r;
-        for (size_t j = 0; j < count; j++)
-            if (strcmp(found[j].publisher, q->publisher) != 0)
-                tell(q, AQ_RULE_L0_NAME_NEAR, &found[j], "adds a common word to");
+        for (size_t i = 0; i < count; i++) {
+            aq_auto_buf other = {0};
+            if (*found[i].namespace_ && strcmp(found[i].publisher, q->publisher) != 0 &&
+                aq_name_plain(&other, found[i].namespace_) == 0 &&
+                strcmp(skip_sigil(aq_buf_str(&space)), skip_sigil(aq_buf_str(&other))) == 0)
+                tell(q, AQ_RULE_L0_NAME_LOOKALIKE, &found[i], "joins namespace and name of");
+        }
     }
     return 0;
+}
+
+static int ask_plain(question *q, const char *plain, size_t distance, aq_err *err)
+{
+    aq_known *found;
+    size_t count;
+    int r = aq_store_alike_plain(q->in->store, q->out->arena, plain, distance, &found, &count, err);
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        judge_known(q, &found[i]);
+    return r;
+}
+
+/* The index holds "rn" as "m" and "vv" as "w". A slip that made such a pair is found by the letters
+ * themselves, one that broke a pair by putting the one letter back where the pair may have been. */
+static int check_pairs(question *q, aq_err *err)
+{
+    static const char pairs[][4] = {"rnm", "vvw"};
+    const char *s = aq_buf_str(&q->letters);
+    size_t n = q->letters.len, asked = 0;
+    int r = 0;
+
+    if (q->in->policy->name_distance == 0 || n < 3)
+        return 0;
+    if (strcmp(s, aq_buf_str(&q->plain)) != 0)
+        r = ask_plain(q, s, reach(q), err);
+    for (size_t i = 0; r == 0 && i + 1 < 2 * n && asked < PAIRS; i++) {
+        const char *at = s + i / 2, *pair = pairs[i % 2];
+        bool two = at[1] &&
+                   (at[0] == pair[0] || at[1] == pair[1] || (at[0] == pair[1] && at[1] == pair[0]));
+        bool three = at[1] && at[2] && at[0] == pair[0] && at[2] == pair[1];
+        for (size_t gone = 2; r == 0 && gone <= 3; gone++) {
+            aq_auto_buf form = {0}, plain = {0};
+            if (!(gone == 2 ? two : three))
+                continue;
+            aq_buf_add(&form, s, (size_t)(at - s));
+            aq_buf_addc(&form, pair[2]);
+            aq_buf_adds(&form, at + gone);
+            if (aq_name_plain(&plain, aq_buf_str(&form)) == 0)
+                r = ask_plain(q, aq_buf_str(&plain), 0, err);
+            asked++;
+        }
+    }
+    return r;
 }
 
 static int check_index(question *q, aq_err *err)
 {
     aq_known *found;
     size_t count;
-    int r =
-        aq_store_alike(q->in->store, q->out->arena, q->name, distance_for(q), &found, &count, err);
+    int r = ask(q, q->name, reach(q), &found, &count, err);
 
     if (r < 0)
         return r;
@@ -298,7 +473,9 @@ static int check_index(question *q, aq_err *err)
     }
     for (size_t i = 0; i < count; i++)
         judge_known(q, &found[i]);
-    return check_affixes(q, err);
+    if ((r = check_pairs(q, err)) < 0 || (r = check_joined(q, err)) < 0)
+        return r;
+    return check_forms(q, err);
 }
 
 /* Shown as it looks and as it is: on the screen the two cannot be told apart. */
@@ -347,9 +524,11 @@ int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err)
                         "The name \"%s\" has other characters than lower-case letters, digits and "
                         "hyphens",
                         q.name);
-    if (aq_name_plain(&q.plain, q.name) < 0 || aq_text_fold(&q.fold, q.name, strlen(q.name)) < 0 ||
+    if (aq_name_plain(&q.plain, q.name) < 0 || aq_name_letters(&q.letters, q.name) < 0 ||
+        aq_text_fold(&q.fold, q.name, strlen(q.name)) < 0 ||
         aq_text_skeleton(&q.skeleton, q.name, strlen(q.name)) < 0 ||
         aq_text_fold(&q.space_fold, q.space, strlen(q.space)) < 0)
         return 0; /* not UTF-8: told above */
+    aq_name_forms_of(out->arena, q.name, &q.forms);
     return check_index(&q, err);
 }

@@ -24,6 +24,17 @@ static const struct key {
 
 enum { KEYS = sizeof keys / sizeof *keys };
 
+static const struct {
+    aq_budget_kind kind;
+    uint64_t most;
+} budgets[] = {
+#define AQ_POLICY_BUDGET(id, most) {AQ_BUDGET_##id, most},
+#include "cleanroom/policy_budgets.def"
+#undef AQ_POLICY_BUDGET
+};
+
+enum { BUDGETS = sizeof budgets / sizeof *budgets };
+
 static uint32_t *field(aq_policy *p, const struct key *k)
 {
     return (uint32_t *)(void *)((char *)p + k->at);
@@ -31,22 +42,66 @@ static uint32_t *field(aq_policy *p, const struct key *k)
 
 void aq_policy_default(aq_policy *p)
 {
+    aq_budget usual;
+
     for (size_t i = 0; i < KEYS; i++)
         *field(p, &keys[i]) = keys[i].fallback;
+    aq_budget_init(&usual);
+    memcpy(p->budget, usual.limit, sizeof p->budget);
+}
+
+void aq_policy_apply(const aq_policy *p, aq_budget *budget)
+{
+    memcpy(budget->limit, p->budget, sizeof budget->limit);
 }
 
 json_t *aq_policy_json(const aq_policy *p)
 {
     aq_policy copy = *p;
-    json_t *o = json_object();
+    json_t *o = json_object(), *limits = json_object();
 
     for (size_t i = 0; i < KEYS; i++)
         json_object_set_new(o, keys[i].name, json_integer(*field(&copy, &keys[i])));
+    for (size_t i = 0; i < BUDGETS; i++)
+        json_object_set_new(limits, aq_budget_name(budgets[i].kind),
+                            json_integer((json_int_t)p->budget[budgets[i].kind]));
+    json_object_set_new(o, "budgets", limits);
     return o;
+}
+
+static int read_budget(const aq_node *node, const char *file, aq_policy *p, aq_err *err)
+{
+    for (size_t i = 0; i < BUDGETS; i++) {
+        if (strcmp(node->key, aq_budget_name(budgets[i].kind)) != 0)
+            continue;
+        if (node->kind != AQ_NODE_INT || node->number < 1 ||
+            (uint64_t)node->number > budgets[i].most)
+            return aq_fail(err, -EINVAL, "%s:%u: %s must be a whole number from 1 to %llu", file,
+                           node->line, node->key, (unsigned long long)budgets[i].most);
+        p->budget[budgets[i].kind] = (uint64_t)node->number;
+        return 0;
+    }
+    return aq_fail(err, -EINVAL, "%s:%u: no budget %.60s can be set (docs/formats/policy.md)", file,
+                   node->line, node->key);
+}
+
+static int read_budgets(const aq_node *node, const char *file, aq_policy *p, aq_err *err)
+{
+    if (node->kind != AQ_NODE_MAP && node->kind != AQ_NODE_NULL)
+        return aq_fail(err, -EINVAL, "%s:%u: budgets must be a map of limits, not %s", file,
+                       node->line, aq_node_kind_name(node->kind));
+    for (const aq_node *n = node->first; n; n = n->next) {
+        int r = read_budget(n, file, p, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 static int read_key(const aq_node *node, const char *file, aq_policy *p, aq_err *err)
 {
+    if (strcmp(node->key, "budgets") == 0)
+        return read_budgets(node, file, p, err);
     for (size_t i = 0; i < KEYS; i++) {
         if (strcmp(node->key, keys[i].name) != 0)
             continue;
@@ -58,8 +113,8 @@ static int read_key(const aq_node *node, const char *file, aq_policy *p, aq_err 
         return 0;
     }
     return aq_fail(err, -EINVAL,
-                   "%s:%u: unknown key %.60s (rate_limit, rate_window and "
-                   "name_distance are known)",
+                   "%s:%u: unknown key %.60s (rate_limit, rate_window, name_distance and "
+                   "budgets are known)",
                    file, node->line, node->key);
 }
 

@@ -18,10 +18,13 @@ typedef struct aq_policy {
     uint32_t rate_limit;    /* submissions of one publisher in rate_window; 0 = no limit */
     uint32_t rate_window;   /* seconds */
     uint32_t name_distance; /* edit distance at which a name is a look-alike */
+    uint64_t budget[AQ_BUDGET_COUNT]; /* limits of work */
 } aq_policy;
 
 void aq_policy_default(aq_policy *p);
 json_t *aq_policy_json(const aq_policy *p);
+/* Sets the limits of a budget; what was spent stays. */
+void aq_policy_apply(const aq_policy *p, aq_budget *budget);
 /* Reads the text of a policy file; keys that it lacks keep their defaults, unknown ones are
  * refused. `file` is what messages call it. */
 int aq_policy_read(const char *text, size_t len, const char *file, aq_policy *ret, aq_err *err);

@@ -296,8 +296,10 @@ int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err
     for (aq_layer i = 0; i < AQ_LAYER_COUNT; i++)
         w.stages[i].layer = i;
     if ((r = aq_home_check_ledger(home, err)) < 0 ||
-        (r = aq_policy_load(home->dirfd, &w.policy, err)) < 0 ||
-        (r = take_in(&w, &ret->no_input, err)) < 0 || (r = run_stages(&w, err)) < 0)
+        (r = aq_policy_load(home->dirfd, &w.policy, err)) < 0)
+        return r;
+    aq_policy_apply(&w.policy, &w.budget);
+    if ((r = take_in(&w, &ret->no_input, err)) < 0 || (r = run_stages(&w, err)) < 0)
         return r;
     if (aq_survey_run(w.arena, &w.intake.package, &w.budget, &w.survey, err) < 0)
         w.survey = (aq_survey){.complete = false};

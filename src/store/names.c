@@ -488,21 +488,30 @@ static int find_alike(aq_store *s, aq_arena *a, const char *plain, size_t distan
     return 0;
 }
 
+int aq_store_alike_plain(aq_store *s, aq_arena *a, const char *plain, size_t distance,
+                         aq_known **ret, size_t *count, aq_err *err)
+{
+    int r;
+
+    if (distance > AQ_STORE_DISTANCE)
+        return aq_fail(err, -EINVAL, "names are compared up to distance %d", AQ_STORE_DISTANCE);
+    if ((r = aq_store_look(s, err)) < 0)
+        return r;
+    r = find_alike(s, a, plain, distance, ret, count, err);
+    return aq_store_unlock(s, r, err);
+}
+
 int aq_store_alike(aq_store *s, aq_arena *a, const char *name, size_t distance, aq_known **ret,
                    size_t *count, aq_err *err)
 {
     aq_auto_buf plain = {0};
-    int r;
 
     if (distance > AQ_STORE_DISTANCE || strlen(name) > AQ_NAME_MAX)
         return aq_fail(err, -EINVAL, "names are compared up to %d bytes and distance %d",
                        AQ_NAME_MAX, AQ_STORE_DISTANCE);
     if (aq_name_plain(&plain, name) < 0)
         return aq_fail(err, -EILSEQ, "the name is not UTF-8");
-    if ((r = aq_store_look(s, err)) < 0)
-        return r;
-    r = find_alike(s, a, aq_buf_str(&plain), distance, ret, count, err);
-    return aq_store_unlock(s, r, err);
+    return aq_store_alike_plain(s, a, aq_buf_str(&plain), distance, ret, count, err);
 }
 
 int aq_store_known_count(aq_store *s, uint64_t *ret, aq_err *err)

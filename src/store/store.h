@@ -68,6 +68,9 @@ int aq_name_plain(aq_buf *out, const char *name);
  * found. Ordered by namespace, name, publisher. */
 int aq_store_alike(aq_store *s, aq_arena *a, const char *name, size_t distance, aq_known **ret,
                    size_t *count, aq_err *err);
+/* As above for a form that the caller made: its distance to the plain forms counts. */
+int aq_store_alike_plain(aq_store *s, aq_arena *a, const char *plain, size_t distance,
+                         aq_known **ret, size_t *count, aq_err *err);
 /* A digest over all known names, whatever the order they came in: the store snapshot that a report
  * lists. */
 int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err);

@@ -1,141 +1,6 @@
 /* L0, the attribute gate: each finding, and beside it an honest package that must not have it. The
  * README and licence of a package are read by the real jailed job: this program is its own jail. */
-#include "unit.h"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-
-#include "base/cleanup.h"
-#include "base/io.h"
-#include "base/json.h"
-#include "cleanroom/gate.h"
-#include "folder.h"
-
-#define PROSE "Reads the log files of a project, counts errors by day and writes a short summary.\n"
-#define APACHE                                                                                     \
-    "\n  Apache License\n  Version 2.0, January 2004\n  http://www.apache.org/licenses/\n"
-#define MIT_TEXT                                                                                   \
-    "Permission is hereby granted, free of charge, to any person obtaining a copy of this\n"       \
-    "software. THE SOFTWARE IS PROVIDED \"AS IS\", without warranty.\n"
-
-/* ---- a package, a submission and a store ---- */
-
-typedef struct scene {
-    char dir[64];
-    aq_arena *a;
-    aq_store *store;
-    aq_package package;
-    aq_manifest manifest;
-    aq_submission submission;
-    aq_policy policy;
-    aq_findings *findings;
-} scene;
-
-static int set_up(void **state)
-{
-    scene *s = aq_alloc(sizeof *s);
-    aq_err err = {0};
-
-    make_folder(s->dir);
-    s->a = aq_arena_new();
-    assert_int_equal(aq_store_open(s->dir, &s->store, &err), 0);
-    s->package.image = -1;
-    s->submission = (aq_submission){.id = "1", .local = true, .publisher = "local", .nonce = "1"};
-    aq_policy_default(&s->policy);
-    *state = s;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    scene *s = *state;
-
-    if (s->package.image >= 0)
-        close(s->package.image);
-    aq_store_close(s->store);
-    aq_arena_free(s->a);
-    remove_folder(s->dir);
-    free(s);
-    return 0;
-}
-
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const aq_file *)a)->path, ((const aq_file *)b)->path);
-}
-
-/* Path, content, path, content, …, NULL. */
-static void pack(scene *s, const char *const *parts)
-{
-    aq_auto_buf image = {0};
-    aq_file *files = aq_arena_alloc(s->a, 32 * sizeof *files);
-    aq_err err = {0};
-
-    if (s->package.image >= 0)
-        close(s->package.image);
-    s->package = (aq_package){.form = "folder", .files = files};
-    for (; parts[0]; parts += 2) {
-        files[s->package.count++] =
-            (aq_file){.path = parts[0], .offset = image.len, .size = strlen(parts[1])};
-        aq_buf_adds(&image, parts[1]);
-    }
-    qsort(files, s->package.count, sizeof *files, by_path);
-    s->package.bytes = image.len;
-    s->package.image = memfd_create("image", MFD_CLOEXEC);
-    assert_int_equal(aq_write_full(s->package.image, image.data, image.len), 0);
-    s->findings = aq_findings_new(s->a);
-    assert_int_equal(aq_manifest_detect(s->a, &s->package,
-                                        (const unsigned char *)aq_buf_str(&image), s->findings,
-                                        &s->manifest, &err),
-                     0);
-    s->findings = aq_findings_new(s->a); /* the reader's own findings are tested elsewhere */
-}
-
-static void gate(scene *s)
-{
-    aq_stage_input in = {&s->submission, &s->package, &s->manifest,
-                         &s->policy,     s->store,    1800000000};
-    aq_budget budget;
-    aq_err err = {0};
-
-    aq_budget_init(&budget);
-    s->findings = aq_findings_new(s->a);
-    if (aq_stage_l0(&in, &budget, s->findings, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-#define judge(s, ...)                                                                              \
-    do {                                                                                           \
-        pack(s, (const char *const[]){__VA_ARGS__, NULL, NULL});                                   \
-        gate(s);                                                                                   \
-    } while (0)
-
-static const aq_finding *find(const scene *s, aq_rule_id rule)
-{
-    for (size_t i = 0; i < s->findings->count; i++)
-        if (s->findings->items[i].rule == rule)
-            return &s->findings->items[i];
-    return NULL;
-}
-
-#define found(s, id)     assert_non_null(find(s, AQ_RULE_L0_##id))
-#define not_found(s, id) assert_null(find(s, AQ_RULE_L0_##id))
-
-/* Nothing that a person must look at. */
-static void clean(const scene *s)
-{
-    for (size_t i = 0; i < s->findings->count; i++)
-        if (aq_finding_severity(&s->findings->items[i]) > AQ_INFO ||
-            s->findings->items[i].incomplete)
-            fail_msg("%s: %s", aq_rule_get(s->findings->items[i].rule)->name,
-                     s->findings->items[i].message);
-}
-
-#define ARC(name, rest)                                                                            \
-    "schema: arc/v1\nname: " name "\nversion: 1.0.0\ntype: skill\ndescription: Counts errors.\n"   \
-    "author: Ada\n" rest
-#define GOOD_ARC ARC("log-reader", "license: MIT\ncapabilities: {}\n")
-#define README   "# Log reader\n\n" PROSE
+#include "scene.h"
 
 /* ---- attributes ---- */
 
@@ -348,29 +213,13 @@ static void names_in_themselves(void **state)
     found(s, NAME_ODD);
 }
 
-static void know(scene *s, const char *space, const char *name, const char *who, bool confirmed)
-{
-    aq_known k = {space, name, who, confirmed};
-    aq_err err = {0};
-
-    assert_int_equal(aq_store_know(s->store, &k, &err), 0);
-}
-
-static void judge_name(scene *s, const char *name)
-{
-    char text[400];
-
-    snprintf(text, sizeof text, "---\nname: \"%s\"\ndescription: d\n---\n" PROSE, name);
-    judge(s, "SKILL.md", text);
-}
-
 static void lookalikes_are_told(void **state)
 {
     static const char *const alike[] = {"calender-sync", "calendar_sync", "calendarsync",
                                         "claendar-sync", "calendar-synk", "ca1endar-sync",
                                         "calendar.sync", "calendarr-sync"};
-    static const char *const apart[] = {"weather",       "calendar",  "calendar-share",
-                                        "sync-calendar", "mail-sync", "log-reader"};
+    static const char *const apart[] = {"weather", "calendar", "calendar-share", "mail-sync",
+                                        "log-reader"};
     scene *s = *state;
 
     know(s, "", "calendar-sync", "acme", true);
@@ -539,7 +388,7 @@ static void lying_envelopes_are_rejected(void **state)
     assert_true(s->findings->incomplete); /* cannot pass */
 }
 
-/* ---- rate, policy ---- */
+/* ---- rate ---- */
 
 static void floods_are_stopped(void **state)
 {
@@ -584,40 +433,6 @@ static void floods_are_stopped(void **state)
     }
 }
 
-static int read_policy(const char *text, aq_policy *p, aq_err *err)
-{
-    return aq_policy_read(text, strlen(text), "policy.yaml", p, err);
-}
-
-static void policies_are_read(void **state)
-{
-    scene *s = *state;
-    aq_policy p = {0};
-    aq_err err = {0};
-    aq_auto_fd int dir = open(s->dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-    aq_auto_json json_t *json = NULL;
-
-    assert_int_equal(aq_policy_load(dir, &p, &err), 0);
-    assert_int_equal(p.rate_limit, 60);
-    assert_int_equal(p.name_distance, 2);
-    assert_int_equal(aq_write_file(dir, "policy.yaml", "rate_limit: 7\n", 14, 0600, &err), 0);
-    assert_int_equal(aq_policy_load(dir, &p, &err), 0);
-    assert_int_equal(p.rate_limit, 7);
-    assert_int_equal(p.rate_window, 3600);
-    json = aq_policy_json(&p);
-    assert_int_equal(json_integer_value(json_object_get(json, "rate_limit")), 7);
-    assert_int_equal(read_policy("", &p, &err), 0);
-    assert_true(read_policy("rate_limits: 7\n", &p, &err) < 0);
-    assert_non_null(strstr(err.text, "policy.yaml:1: unknown key rate_limits"));
-    assert_true(read_policy("a: 1\n", &p, &err) < 0);
-    assert_true(read_policy("name_distance: 3\n", &p, &err) < 0);
-    assert_non_null(strstr(err.text, "from 0 to 2"));
-    assert_true(read_policy("rate_limit: -1\n", &p, &err) < 0);
-    assert_true(read_policy("rate_limit: many\n", &p, &err) < 0);
-    assert_true(read_policy("- rate_limit\n", &p, &err) < 0);
-    assert_true(read_policy("rate_limit: 1\nrate_limit: 2\n", &p, &err) < 0);
-}
-
 /* ---- the jail ---- */
 
 /* A reader that dies must not look like one that found nothing. */
@@ -636,13 +451,6 @@ static void silence_is_not_consent(void **state)
 
 int main(int argc, char **argv)
 {
-#define SCENE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    static const aq_jail_job jobs[] = {{.name = "gate",
-                                        .run = aq_gate_job,
-                                        .memory = 256 << 20,
-                                        .seconds = 10,
-                                        .warm = aq_gate_warm},
-                                       {.name = NULL}};
     const struct CMUnitTest tests[] = {
         SCENE(whole_packages_are_clean),
         SCENE(missing_attributes_are_told),
@@ -657,11 +465,9 @@ int main(int argc, char **argv)
         SCENE(true_envelopes_pass),
         SCENE(lying_envelopes_are_rejected),
         SCENE(floods_are_stopped),
-        SCENE(policies_are_read),
         SCENE(silence_is_not_consent),
     };
 
-    if (aq_jail_is_child(argc, argv))
-        aq_jail_child(jobs, argc, argv);
+    be_the_jail(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
