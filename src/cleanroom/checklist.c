@@ -2,7 +2,8 @@
  *
  * A package can be made to produce thousands of findings; a reader has a minute (A10). So findings
  * of one rule share a line, and no sort of line can push out another sort altogether: what was not
- * checked, where to look first and how much is machine-made always keep their place. */
+ * checked, where to look first, what runs by itself and how much is machine-made always keep their
+ * place. No fact is told twice. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -13,7 +14,9 @@
 enum {
     RESERVED_LOOKS = 3, /* lines that the survey keeps however many findings there are */
     BEFORE_LOOKS = 4,   /* lines of findings before them: more would push them off the screen */
-    TEXT = 300,         /* bytes of one line */
+    STARTS = 2,         /* lines of what runs by itself */
+    COVERED = 1000,     /* unread places that are looked for among the findings */
+    TEXT = 700,         /* bytes of one line: nothing that a rule says is cut */
     FILE_NAME = 4100,
 };
 
@@ -102,7 +105,8 @@ static void add_group(json_t *list, const group *g, const char *risk)
     aq_auto_buf b = {0};
 
     if (g->count == 1) {
-        aq_buf_addf(&b, "%s: %s", rule->title, g->first->message);
+        aq_buf_addf(&b, "%s: ", rule->title);
+        aq_part_sentence(&b, g->first->message);
     } else {
         aq_buf_addf(&b, "%s, ", rule->title);
         aq_part_plural(&b, g->count, "time", "times");
@@ -110,7 +114,8 @@ static void add_group(json_t *list, const group *g, const char *risk)
             aq_buf_adds(&b, g->count > AQ_FINDINGS_PER_RULE ? " in at least " : " in ");
             aq_part_plural(&b, g->files, "file", "files");
         }
-        aq_buf_addf(&b, "; first: %s", g->first->message);
+        aq_buf_adds(&b, "; first: ");
+        aq_part_sentence(&b, g->first->message);
     }
     add_line(list, risk, &b, g->first->file, g->first->line, NULL);
 }
@@ -132,29 +137,73 @@ static void add_findings(json_t *list, const group *groups, size_t count, size_t
     aq_part_plural(&b, rest, "more finding", "more findings");
     aq_buf_adds(&b, " of ");
     aq_part_plural(&b, count - room + 1, "other rule", "other rules");
-    aq_buf_adds(&b, ": read the list of findings.");
+    aq_buf_adds(&b, ": read the list of findings");
     add_line(list, aq_severity_name(aq_finding_severity(groups[room - 1].first)), &b, NULL, 0,
              NULL);
 }
 
-static void add_unread(json_t *list, const aq_package *p)
+static bool in_findings(const aq_findings *f, const char *place, aq_severity least)
 {
-    aq_auto_buf b = {0};
-    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (aq_finding_severity(&f->items[i]) >= least && f->items[i].file &&
+            strcmp(f->items[i].file, place) == 0)
+            return true;
+    return false;
+}
 
-    if (p->unread_count == 0)
-        return;
-    for (size_t i = 0; i < p->unread_count; i++)
+/* Places that were not read, but for those of which a finding above has said so already. */
+static void add_unread(json_t *list, const aq_package *p, const aq_findings *f)
+{
+    const aq_unread *first = NULL;
+    aq_auto_buf b = {0};
+    uint64_t bytes = 0, count = 0;
+
+    for (size_t i = 0; i < p->unread_count; i++) {
+        if (i < COVERED && in_findings(f, p->unread[i].place, AQ_REVIEW))
+            continue;
+        first = first ? first : &p->unread[i];
         bytes += p->unread[i].bytes;
-    aq_part_plural(&b, p->unread_count, "place was", "places were");
-    aq_buf_adds(&b, " not read");
+        count++;
+    }
+    if (!count)
+        return;
+    if (count > 1)
+        aq_part_plural(&b, count, "places were not read", "places were not read");
+    else
+        aq_buf_adds(&b, "Not read");
     if (bytes) {
         aq_buf_adds(&b, " (");
         aq_part_bytes(&b, bytes);
         aq_buf_adds(&b, ")");
     }
-    aq_buf_addf(&b, "; first: %s, %s", p->unread[0].place, p->unread[0].reason);
-    add_line(list, "unread", &b, p->unread[0].place, 0, NULL);
+    aq_buf_addf(&b, count > 1 ? "; first: %s" : ": %s", first->reason);
+    add_line(list, "unread", &b, first->place, 0, NULL);
+}
+
+/* Was everything that these findings call unfinished told as an unread place? */
+static bool told(const group *g, const aq_findings *f, const aq_package *p)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        bool found = false;
+        if (f->items[i].rule != g->first->rule || !f->items[i].incomplete)
+            continue;
+        for (size_t n = 0; n < p->unread_count && n < COVERED && !found; n++)
+            found = f->items[i].file && strcmp(p->unread[n].place, f->items[i].file) == 0;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* Drops the groups that add_unread speaks for. */
+static size_t untold(group *groups, size_t count, const aq_report_in *in)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!told(&groups[i], in->findings, in->package))
+            groups[kept++] = groups[i];
+    return kept;
 }
 
 static void add_unfinished(json_t *list, const group *groups, size_t count)
@@ -190,15 +239,65 @@ static void add_stages(json_t *list, const aq_stage_result *stages)
         add_line(list, "unread", &b, NULL, 0, NULL);
 }
 
+/* Lines of weight in the file of looks[at] that none of the first `room` looks shows; told once, by
+ * the last of them. */
+static uint64_t left_out(const aq_survey *s, size_t at, size_t room)
+{
+    uint64_t lines = 0;
+
+    for (size_t i = 0; i < s->look_count && i < room; i++) {
+        bool again = false;
+        if (strcmp(s->looks[i].file, s->looks[at].file) != 0)
+            continue;
+        if (i > at)
+            return 0;
+        for (size_t n = 0; n < i; n++)
+            again = again || (s->looks[n].line == s->looks[i].line &&
+                              strcmp(s->looks[n].file, s->looks[i].file) == 0);
+        lines += !again && s->looks[i].weight > 0;
+    }
+    return s->looks[at].in_file > lines ? s->looks[at].in_file - lines : 0;
+}
+
 static void add_looks(json_t *list, const aq_survey *s, size_t room)
 {
     aq_auto_buf b = {0};
 
     for (size_t i = 0; i < s->look_count && i < room; i++) {
-        aq_buf_adds(&b, s->looks[i].why);
-        if (b.len && b.data[0] >= 'a' && b.data[0] <= 'z')
-            b.data[0] = (char)(b.data[0] - 32);
-        add_line(list, "look", &b, s->looks[i].file, s->looks[i].line, s->looks[i].text);
+        uint64_t more = left_out(s, i, room);
+        aq_part_sentence(&b, s->looks[i].why);
+        if (more) {
+            aq_buf_adds(&b, "; and ");
+            aq_part_plural(&b, more, "more line in ", "more lines in ");
+            aq_buf_adds(&b, s->looks[i].file);
+        }
+        add_line(list, s->looks[i].weight >= AQ_LOOK_GRAVE ? "grave" : "look", &b, s->looks[i].file,
+                 s->looks[i].line, s->looks[i].text);
+    }
+}
+
+/* What the package has started without anybody's asking. */
+static void add_starts(json_t *list, const aq_manifest *m)
+{
+    aq_auto_buf b = {0};
+    size_t count = 0, shown = 0;
+
+    for (size_t i = 0; i < m->entry_point_count; i++)
+        count += aq_part_automatic(m->entry_points[i].role);
+    for (size_t i = 0; i < m->entry_point_count && shown < STARTS; i++) {
+        const aq_entry_point *e = &m->entry_points[i];
+        if (!aq_part_automatic(e->role))
+            continue;
+        shown++;
+        if (shown == STARTS && count > STARTS) {
+            aq_part_count(&b, count - STARTS + 1);
+            aq_buf_adds(&b, " more things run by themselves; next: ");
+        } else {
+            aq_part_starts(&b, e->role);
+            aq_buf_adds(&b, ": ");
+        }
+        aq_buf_adds(&b, e->command ? e->command : "?");
+        add_line(list, "starts", &b, e->file, e->line, NULL);
     }
 }
 
@@ -218,17 +317,21 @@ static void add_shares(json_t *list, const aq_survey *s)
     aq_buf_adds(&b, ", ");
     aq_part_bytes(&b, s->bytes);
     aq_buf_adds(&b, ": ");
-    add_share(&b, "", s->generated_bytes, s->bytes, "generated");
-    add_share(&b, ", ", s->vendored_bytes, s->bytes, "vendored");
-    add_share(&b, ", ", s->minified_bytes, s->bytes, "minified");
-    add_share(&b, ", ", s->binary_bytes, s->bytes, "binary");
+    if (s->generated_bytes + s->vendored_bytes + s->minified_bytes + s->binary_bytes == 0) {
+        aq_buf_adds(&b, "nothing generated, vendored, minified or binary");
+    } else {
+        add_share(&b, "", s->generated_bytes, s->bytes, "generated");
+        add_share(&b, ", ", s->vendored_bytes, s->bytes, "vendored");
+        add_share(&b, ", ", s->minified_bytes, s->bytes, "minified");
+        add_share(&b, ", ", s->binary_bytes, s->bytes, "binary");
+    }
     add_line(list, s->complete ? "share" : "unread", &b, NULL, 0, NULL);
 }
 
 json_t *aq_checklist(const aq_report_in *in)
 {
     aq_auto_free group *groups = aq_alloc((AQ_RULE_COUNT + 1) * sizeof *groups);
-    aq_auto_json json_t *unread = json_array();
+    aq_auto_json json_t *unread = json_array(), *last = json_array();
     size_t count = group_findings(in->findings, groups), graded = 0, unfinished, looks, room;
     json_t *list = json_array();
 
@@ -237,16 +340,19 @@ json_t *aq_checklist(const aq_report_in *in)
     /* The sort puts what is incomplete before the rest of its severity. */
     for (unfinished = 0; graded + unfinished < count && groups[graded + unfinished].incomplete;)
         unfinished++;
-    add_unread(unread, in->package);
-    add_unfinished(unread, groups + graded, unfinished);
-    add_stages(unread, in->stages);
+    add_unread(unread, in->package, in->findings);
+    add_unfinished(unread, groups + graded, untold(groups + graded, unfinished, in));
+    add_starts(last, in->manifest);
+    add_shares(last, in->survey);
+    add_stages(last, in->stages); /* the headline and the walk have said so, too */
     looks = in->survey->look_count < RESERVED_LOOKS ? in->survey->look_count : RESERVED_LOOKS;
-    room = AQ_CHECKLIST - 1 - json_array_size(unread) - looks;
+    room = AQ_CHECKLIST - json_array_size(last) - json_array_size(unread);
+    room = room > looks + 2 ? room - looks : 2;
     if (looks && room > BEFORE_LOOKS)
         room = BEFORE_LOOKS;
     add_findings(list, groups, graded, room);
     json_array_extend(list, unread);
-    add_looks(list, in->survey, AQ_CHECKLIST - 1 - json_array_size(list));
-    add_shares(list, in->survey);
+    add_looks(list, in->survey, AQ_CHECKLIST - json_array_size(last) - json_array_size(list));
+    json_array_extend(list, last);
     return list;
 }

@@ -134,6 +134,30 @@ static aq_rule_id rule_for(aq_attribute attribute, aq_need need)
     return AQ_RULE_L0_ATTRIBUTE_MISSING;
 }
 
+/* One line for everything that its format lets a package leave out, and that it left out. */
+static void not_given(const aq_stage_input *in, aq_findings *out)
+{
+    static const struct {
+        aq_attribute attribute;
+        const char *word;
+    } by_word[] = {
+        {AQ_ATTRIBUTE_AUTHOR, "author"},           {AQ_ATTRIBUTE_CAPABILITIES, "capabilities"},
+        {AQ_ATTRIBUTE_DESCRIPTION, "description"}, {AQ_ATTRIBUTE_ENTRY, "entry point"},
+        {AQ_ATTRIBUTE_LICENSE, "licence"},         {AQ_ATTRIBUTE_NAME, "name"},
+        {AQ_ATTRIBUTE_README, "README"},           {AQ_ATTRIBUTE_REFERENCES, "references"},
+        {AQ_ATTRIBUTE_VERSION, "version"},
+    };
+    aq_auto_buf b = {0};
+
+    for (size_t i = 0; i < sizeof by_word / sizeof *by_word; i++)
+        if (aq_gate_need(in->manifest, by_word[i].attribute) == AQ_WANTED &&
+            !present(in, by_word[i].attribute))
+            aq_buf_addf(&b, "%s%s", b.len ? ", " : "", by_word[i].word);
+    if (b.len)
+        aq_findings_add(out, AQ_RULE_L0_ATTRIBUTE_WANTED, NULL,
+                        "Not given, and not required here: %s", aq_buf_str(&b));
+}
+
 void aq_gate_attributes(const aq_stage_input *in, aq_findings *out)
 {
     static const char *const what[AQ_ATTRIBUTES] = {
@@ -152,11 +176,11 @@ void aq_gate_attributes(const aq_stage_input *in, aq_findings *out)
     for (aq_attribute a = 0; a < AQ_ATTRIBUTES; a++) {
         aq_need need = aq_gate_need(m, a);
 
-        if (need == AQ_NOT_NEEDED || present(in, a))
-            continue;
-        aq_findings_add(out, rule_for(a, need), NULL, "This %s has no %s%s", aq_kind_title(m->kind),
-                        what[a], need == AQ_WANTED ? "; its format does not require one" : "");
+        if (need > AQ_WANTED && !present(in, a))
+            aq_findings_add(out, rule_for(a, need), NULL, "This %s has no %s",
+                            aq_kind_title(m->kind), what[a]);
     }
+    not_given(in, out);
 }
 
 /* ---- README ---- */
@@ -166,24 +190,27 @@ void aq_gate_readme_check(const aq_stage_input *in, const aq_gate_facts *facts, 
 {
     const char *file = aq_gate_raw(out->arena, aq_gate_readme(in->manifest));
     const aq_readme_facts *r = &facts->readme;
+    const char *name; /* as people call it: README.md, SKILL.md */
 
     if (!file || !facts->have_readme ||
         aq_gate_need(in->manifest, AQ_ATTRIBUTE_README) < AQ_REQUIRED)
         return;
+    name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
     if (!r->text)
         aq_findings_add(out, AQ_RULE_L0_README_NOT_TEXT, file,
-                        "The README is not UTF-8 text, or has control characters");
+                        "%s is not UTF-8 text, or has control characters", name);
     else if (facts->readme_bytes > README_MAX)
-        aq_findings_add(out, AQ_RULE_L0_README_LARGE, file, "The README has %llu bytes",
+        aq_findings_add(out, AQ_RULE_L0_README_LARGE, file, "%s has %llu bytes", name,
                         (unsigned long long)facts->readme_bytes);
     else if (r->prose < PROSE && r->left_over)
-        aq_findings_add(out, AQ_RULE_L0_README_THIN, file,
-                        "The README is a template that nobody filled in")
+        aq_findings_add(out, AQ_RULE_L0_README_THIN, file, "%s is a template that nobody filled in",
+                        name)
             ->line = r->left_over;
     else if (r->prose < PROSE && !(r->names_package && r->prose >= PROSE / 3))
-        aq_findings_add(out, AQ_RULE_L0_README_THIN, file,
-                        "The README has %s and hardly a sentence about the package",
-                        r->titles ? "titles" : "no title");
+        aq_findings_add(
+            out, AQ_RULE_L0_README_THIN, file,
+            "%s says hardly anything: it has %s and hardly a sentence about the package", name,
+            r->titles ? "titles" : "no title");
 }
 
 /* ---- rate ---- */

@@ -74,25 +74,25 @@ static void judge_field(const aq_stage_input *in, const aq_license *l, uint32_t 
         break;
     case AQ_LICENSE_SLOPPY:
         aq_findings_add(out, AQ_RULE_L0_LICENSE_SPELLING, NULL,
-                        "\"%s\" is no SPDX identifier; write %s", m->license, l->suggestion);
+                        "“%s” is no SPDX identifier; write %s", m->license, l->suggestion);
         break;
     case AQ_LICENSE_SEE_FILE:
         if (!m->license_file)
             aq_findings_add(out, AQ_RULE_L0_LICENSE_UNKNOWN, NULL,
-                            "\"%s\" points to a licence file, and there is none", m->license);
+                            "“%s” points to a licence file, and there is none", m->license);
         else
             aq_findings_add(out, AQ_RULE_L0_LICENSE_SPELLING, NULL,
-                            "\"%s\" is no SPDX identifier; write the licence of %s", m->license,
+                            "“%s” is no SPDX identifier; write the licence of %s", m->license,
                             m->license_file);
         break;
     case AQ_LICENSE_CLOSED:
         aq_findings_add(out, AQ_RULE_L0_LICENSE_CLOSED, NULL,
-                        "The licence is \"%s\"; as SPDX expression: LicenseRef-Proprietary",
+                        "The licence is “%s”; as SPDX expression: LicenseRef-Proprietary",
                         m->license);
         break;
     case AQ_LICENSE_UNKNOWN:
         aq_findings_add(out, found ? AQ_RULE_L0_LICENSE_SPELLING : AQ_RULE_L0_LICENSE_UNKNOWN, NULL,
-                        "\"%.120s\" is no licence that is known here: %s", m->license, l->reason);
+                        "“%.120s” is no licence that is known here: %s", m->license, l->reason);
         break;
     }
 }

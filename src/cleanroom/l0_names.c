@@ -491,7 +491,7 @@ static void tell_mixed(aq_findings *out, const char *name, const char *wrong)
         else
             aq_buf_addc(&spelled, code < 0 ? '?' : (char)code);
     }
-    aq_findings_add(out, AQ_RULE_L0_NAME_MIXED, NULL, "The name \"%s\" %s: it is spelled %s", name,
+    aq_findings_add(out, AQ_RULE_L0_NAME_MIXED, NULL, "The name “%s” %s: it is spelled %s", name,
                     wrong, aq_buf_str(&spelled));
 }
 
@@ -508,12 +508,11 @@ int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err)
     if (!q.name)
         return 0;
     if ((wrong = aq_name_illegal(q.name))) {
-        aq_findings_add(out, AQ_RULE_L0_NAME_ILLEGAL, NULL, "The name \"%.100s\" %s", q.name,
-                        wrong);
+        aq_findings_add(out, AQ_RULE_L0_NAME_ILLEGAL, NULL, "The name “%.100s” %s", q.name, wrong);
         return 0;
     }
     if (*q.space && (wrong = aq_name_illegal(q.space))) {
-        aq_findings_add(out, AQ_RULE_L0_NAME_ILLEGAL, NULL, "The namespace \"%.100s\" %s", q.space,
+        aq_findings_add(out, AQ_RULE_L0_NAME_ILLEGAL, NULL, "The namespace “%.100s” %s", q.space,
                         wrong);
         return 0;
     }
@@ -521,7 +520,7 @@ int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err)
         tell_mixed(out, aq_name_mixed(q.name) ? q.name : q.space, wrong);
     else if (!usual(q.name))
         aq_findings_add(out, AQ_RULE_L0_NAME_ODD, NULL,
-                        "The name \"%s\" has other characters than lower-case letters, digits and "
+                        "The name “%s” has other characters than lower-case letters, digits and "
                         "hyphens",
                         q.name);
     if (aq_name_plain(&q.plain, q.name) < 0 || aq_name_letters(&q.letters, q.name) < 0 ||

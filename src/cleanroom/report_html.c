@@ -59,8 +59,9 @@ void aq_html_place(aq_buf *out, const char *file, int64_t line)
 /* The names that enter a class attribute; anything else would be markup from outside. */
 const char *aq_html_class(const char *name)
 {
-    static const char *const known[] = {"pass",    "review", "reject", "inconclusive", "not-run",
-                                        "skipped", "unread", "look",   "share",        "info"};
+    static const char *const known[] = {"pass",    "review",  "reject", "inconclusive",
+                                        "not-run", "skipped", "unread", "look",
+                                        "share",   "info",    "grave",  "starts"};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i], name) == 0)
@@ -141,6 +142,8 @@ static size_t write_rule(aq_buf *out, const json_t *list, size_t from, const jso
     const char *rule = aq_part_str(first, "rule", ""),
                *severity = aq_part_str(first, "severity", "");
     const char *adversary = aq_part_str(first, "adversary", NULL);
+    aq_auto_buf message = {0};
+    uint64_t more = aq_part_more(report, rule);
     size_t end = from, i;
 
     while (end < json_array_size(list) &&
@@ -150,7 +153,7 @@ static size_t write_rule(aq_buf *out, const json_t *list, size_t from, const jso
                 strcmp(severity, "info") == 0 ? "" : " open", aq_html_class(severity));
     aq_html_tag(out, "", severity, "</span>");
     aq_html_tag(out, "", aq_part_str(first, "title", "?"), " <span class=\"quiet\">");
-    aq_part_plural(out, end - from, "place", "places");
+    aq_part_plural(out, end - from + more, "place", "places");
     aq_buf_adds(out, "</span></summary>\n<div class=\"inside\">");
     aq_html_tag(out, "<p>", aq_part_str(first, "why", ""), "</p>");
     aq_html_tag(out, "<p><b>What to do:</b> ", aq_part_str(first, "fix", ""), "</p>");
@@ -163,14 +166,14 @@ static size_t write_rule(aq_buf *out, const json_t *list, size_t from, const jso
         aq_buf_adds(out, "<li>");
         if (aq_part_str(row, "file", NULL))
             aq_html_place(out, aq_part_str(row, "file", ""), aq_json_int(row, "line", 0));
-        aq_html_tag(out, "<bdi>", aq_part_str(row, "message", ""), "</bdi></li>\n");
+        aq_part_sentence(&message, aq_part_str(row, "message", ""));
+        aq_html_tag(out, "<bdi>", aq_buf_str(&message), "</bdi></li>\n");
+        aq_buf_clear(&message);
     }
-    json_array_foreach (json_object_get(report, "more"), i, row) {
-        if (strcmp(aq_part_str(row, "rule", ""), rule) != 0)
-            continue;
+    if (more) {
         aq_buf_adds(out, "<li class=\"quiet\">and ");
-        aq_part_count(out, (uint64_t)aq_json_int(row, "count", 0));
-        aq_buf_adds(out, " more that are counted, not listed</li>\n");
+        aq_part_count(out, more);
+        aq_buf_adds(out, " more of this rule, counted and not listed</li>\n");
     }
     aq_buf_adds(out, "</ul></div></details>\n");
     return end;
@@ -186,7 +189,14 @@ static void write_findings(aq_buf *out, const json_t *report)
     const json_t *list = json_object_get(report, "findings");
     size_t i = 0, count = json_array_size(list);
 
-    aq_buf_adds(out, "<section id=\"findings\"><h2>Findings</h2>\n");
+    aq_buf_adds(out, "<section id=\"findings\"><h2>Findings <span class=\"quiet\">");
+    aq_part_count(out, aq_part_findings(report));
+    if (aq_part_findings(report) > count) {
+        aq_buf_adds(out, ", ");
+        aq_part_count(out, count);
+        aq_buf_adds(out, " listed");
+    }
+    aq_buf_adds(out, "</span></h2>\n");
     if (count == 0)
         aq_buf_adds(out, "<p class=\"card\">Nothing was found by the stages that ran.</p>\n");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
@@ -218,6 +228,7 @@ void aq_report_html(const json_t *report, aq_buf *out)
     aq_buf_adds(
         out,
         "</div>\n</div>\n</main>\n<footer class=\"wrap\">Text from the package is shown as text. "
-        "Characters that are not seen are written as \\u{…}.</footer>\n"
+        "In excerpts and file names, each byte of what cannot be seen is written as \\xHH, "
+        "elsewhere such a character as \\u{…} or \xef\xbf\xbd.</footer>\n"
         "</body>\n</html>\n");
 }

@@ -5,10 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "cleanroom/report_parts.h"
 
-enum { PATTERNS = 6 /* of one capability that are shown */ };
+enum {
+    PATTERNS = 6, /* of one capability that are shown */
+    STARTS = 12,  /* entry points that are shown */
+};
 
 /* The sign in a stage's circle, so that colour is not the only difference. */
 static const char *mark_of(const char *decision)
@@ -55,6 +59,24 @@ void aq_html_walk(aq_buf *out, const json_t *report)
     aq_buf_adds(out, "</ol></nav>\n");
 }
 
+static bool is_digest(const char *s)
+{
+    return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
+}
+
+/* A digest in eight groups that wrap evenly; copied, it has no blanks. */
+void aq_html_digest(aq_buf *out, const char *digest)
+{
+    if (!is_digest(digest)) {
+        aq_html_tag(out, "<code>", digest, "</code>");
+        return;
+    }
+    aq_buf_adds(out, "<code class=\"digest\">");
+    for (int i = 0; i < 64; i += 8)
+        aq_buf_addf(out, "<span>%.8s</span>", digest + i);
+    aq_buf_adds(out, "</code>");
+}
+
 static void fact(aq_buf *out, const char *title)
 {
     aq_buf_addf(out, "<div><h3>%s</h3>\n", title);
@@ -65,16 +87,20 @@ static void write_what(aq_buf *out, const json_t *report)
     const json_t *package = json_object_get(report, "package");
     const json_t *submission = json_object_get(report, "submission");
     const char *manifest = aq_part_str(package, "manifest", NULL);
+    const char *type = aq_part_str(package, "type", NULL), *kind = aq_part_str(package, "kind", "");
 
     fact(out, "What it is");
-    aq_html_tag(out, "<p>", aq_part_str(package, "kind_title", "package"), "");
-    if (aq_part_str(package, "type", NULL))
-        aq_html_tag(out, " of type ", aq_part_str(package, "type", ""), "");
-    aq_html_tag(out, ", given as ", aq_part_str(package, "form", "?"), "");
+    aq_html_tag(out, "<p>", aq_part_str(package, "kind_title", "Package"), "");
+    if (type && strcmp(type, kind) != 0)
+        aq_html_tag(out, " of type ", type, "");
+    aq_html_tag(out, ", from <code>", aq_part_str(package, "input", "?"), "</code>");
     if (manifest)
         aq_html_tag(out, ", manifest <code>", manifest, "</code>");
     aq_html_tag(out, ". Publisher: <bdi>", aq_part_str(submission, "publisher", "?"), "</bdi>");
-    aq_html_tag(out, "; signature: ", aq_part_str(submission, "signature", "?"), ".</p></div>\n");
+    aq_html_tag(out, "; signature: ", aq_part_str(submission, "signature", "?"), ".</p>\n");
+    aq_buf_adds(out, "<p class=\"quiet\">Package digest (SHA-256)</p>");
+    aq_html_digest(out, aq_part_str(package, "digest", "?"));
+    aq_buf_adds(out, "</div>\n");
 }
 
 static void write_patterns(aq_buf *out, const json_t *patterns)
@@ -117,6 +143,32 @@ static void write_says(aq_buf *out, const json_t *report)
     aq_buf_adds(out, "</ul></div>\n");
 }
 
+static void write_starts(aq_buf *out, const json_t *report)
+{
+    const json_t *list = json_object_get(json_object_get(report, "package"), "entry_points"), *row;
+    size_t i;
+
+    if (json_array_size(list) == 0)
+        return;
+    fact(out, "What it starts");
+    aq_buf_adds(out, "<ul>\n");
+    json_array_foreach (list, i, row) {
+        const char *role = aq_part_str(row, "role", "?");
+        aq_auto_buf b = {0};
+        if (i >= STARTS)
+            break;
+        if (aq_part_automatic(role))
+            aq_part_starts(&b, role);
+        else
+            aq_buf_addf(&b, "Entry point (%s)", role);
+        aq_html_tag(out, "<li><bdi>", aq_buf_str(&b), "</bdi>: ");
+        aq_html_tag(out, "<code>", aq_part_str(row, "command", "?"), "</code></li>\n");
+    }
+    if (json_array_size(list) > STARTS)
+        aq_buf_addf(out, "<li class=\"quiet\">and %zu more</li>\n", json_array_size(list) - STARTS);
+    aq_buf_adds(out, "</ul></div>\n");
+}
+
 static bool ran(const char *decision)
 {
     return strcmp(decision, "not-run") != 0 && strcmp(decision, "skipped") != 0;
@@ -152,7 +204,7 @@ static void write_checked(aq_buf *out, const json_t *report)
     aq_buf_adds(out, ", ");
     aq_part_bytes(out, (uint64_t)aq_part_int(report, "coverage", "bytes_read"));
     aq_buf_adds(out, " read</li>\n</ul></div>\n");
-    fact(out, "What was not");
+    fact(out, "What was not checked");
     aq_buf_adds(out, "<ul>\n");
     write_stage_list(out, report, false);
     if (json_array_size(unread)) {
@@ -175,24 +227,39 @@ static const struct {
 };
 
 /* The bar is 1000 units wide; a part that is there at all is seen. */
-static void write_made_of(aq_buf *out, const json_t *report)
+static void write_bar(aq_buf *out, const json_t *report, uint64_t whole)
 {
-    uint64_t whole = (uint64_t)aq_part_int(report, "survey", "bytes"), left = 1000, plain = whole;
+    uint64_t left = 1000;
 
-    fact(out, "What it is made of");
     aq_buf_adds(out, "<svg class=\"bar\" viewBox=\"0 0 1000 14\" preserveAspectRatio=\"none\" "
                      "aria-hidden=\"true\"><rect class=\"c-plain\" width=\"1000\" height=\"14\"/>");
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         uint64_t bytes = (uint64_t)aq_part_int(report, "survey", shares[i].key);
         uint64_t width = whole ? (uint64_t)((double)bytes * 1000 / (double)whole) : 0;
-        plain -= bytes < plain ? bytes : plain;
         width = bytes && width < 8 ? 8 : width;
         width = width > left ? left : width;
         left -= width;
         aq_buf_addf(out, "<rect class=\"c-%s\" x=\"%llu\" width=\"%llu\" height=\"14\"/>",
                     shares[i].name, (unsigned long long)left, (unsigned long long)width);
     }
-    aq_buf_adds(out, "</svg>\n<ul class=\"key\">\n");
+    aq_buf_adds(out, "</svg>\n");
+}
+
+static void write_made_of(aq_buf *out, const json_t *report)
+{
+    uint64_t whole = (uint64_t)aq_part_int(report, "survey", "bytes"), plain = whole;
+
+    fact(out, "What it is made of");
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        uint64_t bytes = (uint64_t)aq_part_int(report, "survey", shares[i].key);
+        plain -= bytes < plain ? bytes : plain;
+    }
+    if (plain == whole) {
+        aq_buf_adds(out, "<p>Nothing generated, vendored, minified or binary.</p></div>\n");
+        return;
+    }
+    write_bar(out, report, whole);
+    aq_buf_adds(out, "<ul class=\"key\">\n");
     for (size_t i = 0; i <= sizeof shares / sizeof *shares; i++) {
         bool last = i == sizeof shares / sizeof *shares;
         uint64_t bytes = last ? plain : (uint64_t)aq_part_int(report, "survey", shares[i].key);
@@ -200,7 +267,7 @@ static void write_made_of(aq_buf *out, const json_t *report)
         aq_buf_addf(out,
                     "<li><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"c-%s\" "
                     "width=\"1\" height=\"1\"/></svg>%u%% %s</li>\n",
-                    name, aq_part_percent(bytes, whole), last ? "neither" : name);
+                    name, aq_part_percent(bytes, whole), last ? "other" : name);
     }
     aq_buf_adds(out, "</ul></div>\n");
 }
@@ -210,6 +277,7 @@ void aq_html_facts(aq_buf *out, const json_t *report)
     aq_buf_adds(out, "<section class=\"card facts\" id=\"short\" aria-label=\"In short\">\n");
     write_what(out, report);
     write_says(out, report);
+    write_starts(out, report);
     write_checked(out, report);
     write_made_of(out, report);
     aq_buf_adds(out, "</section>\n");
@@ -217,8 +285,9 @@ void aq_html_facts(aq_buf *out, const json_t *report)
 
 static void row(aq_buf *out, const char *name, const char *value)
 {
-    aq_html_tag(out, "<tr><th scope=\"row\">", name, "</th>");
-    aq_html_tag(out, "<td><code>", value, "</code></td></tr>\n");
+    aq_html_tag(out, "<tr><th scope=\"row\">", name, "</th><td>");
+    aq_html_digest(out, value);
+    aq_buf_adds(out, "</td></tr>\n");
 }
 
 static void open_table(aq_buf *out, const char *title, bool open)
@@ -261,19 +330,20 @@ static void write_budgets(aq_buf *out, const json_t *report)
 static void write_provenance(aq_buf *out, const json_t *report)
 {
     const json_t *submission = json_object_get(report, "submission");
+    aq_auto_buf tier = {0};
 
-    row(out, "package digest", aq_part_at(report, "package", "digest", "?"));
-    row(out, "verdict digest", aq_part_str(report, "verdict_digest", "?"));
-    row(out, "rules", aq_part_at(report, "rules", "digest", "?"));
-    row(out, "engine", aq_part_at(report, "rules", "engine", "?"));
-    row(out, "policy", aq_part_at(report, "policy", "digest", "?"));
-    row(out, "store snapshot", aq_part_at(report, "store", "snapshot", "?"));
-    row(out, "submission", aq_part_str(submission, "id", "?"));
-    row(out, "publisher", aq_part_str(submission, "publisher", "?"));
-    row(out, "publisher tier", aq_part_str(submission, "publisher_tier", "?"));
-    row(out, "sandbox tier wanted", aq_part_str(report, "tier", "?"));
-    row(out, "because", aq_part_str(report, "tier_reason", "?"));
-    row(out, "time", aq_part_str(report, "time", "?"));
+    aq_part_tier(report, &tier);
+    row(out, "Package digest", aq_part_at(report, "package", "digest", "?"));
+    row(out, "Verdict digest", aq_part_str(report, "verdict_digest", "?"));
+    row(out, "Rules", aq_part_at(report, "rules", "digest", "?"));
+    row(out, "Engine", aq_part_at(report, "rules", "engine", "?"));
+    row(out, "Policy", aq_part_at(report, "policy", "digest", "?"));
+    row(out, "Store snapshot", aq_part_at(report, "store", "snapshot", "?"));
+    row(out, "Submission", aq_part_str(submission, "id", "?"));
+    row(out, "Publisher", aq_part_str(submission, "publisher", "?"));
+    row(out, "Publisher tier", aq_part_str(submission, "publisher_tier", "?"));
+    row(out, "Sandbox", aq_buf_str(&tier));
+    row(out, "Time", aq_part_str(report, "time", "?"));
 }
 
 void aq_html_coverage(aq_buf *out, const json_t *report)

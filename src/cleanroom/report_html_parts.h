@@ -16,3 +16,6 @@ const char *aq_html_class(const char *name);
 void aq_html_walk(aq_buf *out, const json_t *report);  /* the picture of the stages */
 void aq_html_facts(aq_buf *out, const json_t *report); /* what it is, says, was checked, was not */
 void aq_html_coverage(aq_buf *out, const json_t *report); /* coverage and provenance */
+
+/* A SHA-256 in groups that wrap evenly; anything else as code. */
+void aq_html_digest(aq_buf *out, const char *digest);

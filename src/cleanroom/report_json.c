@@ -229,16 +229,20 @@ static json_t *layers_not_run(const aq_stage_result *stages, aq_arena *a)
     return list;
 }
 
+/* The budgets that are spent. The others limit one file, path or document each and have no sum: a
+ * use of 0 would be false. */
 static json_t *budgets_json(const aq_budget *b)
 {
+    static const aq_budget_kind counted[] = {AQ_BUDGET_FILES, AQ_BUDGET_BYTES, AQ_BUDGET_NESTED,
+                                             AQ_BUDGET_SURVEY};
     json_t *list = json_array();
 
-    for (size_t i = 0; i < AQ_BUDGET_COUNT; i++) {
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
         json_t *o = json_object();
-        set(o, "name", aq_budget_name((aq_budget_kind)i));
-        set(o, "what", aq_budget_what((aq_budget_kind)i));
-        set_int(o, "limit", b->limit[i]);
-        set_int(o, "spent", b->spent[i]);
+        set(o, "name", aq_budget_name(counted[i]));
+        set(o, "what", aq_budget_what(counted[i]));
+        set_int(o, "limit", b->limit[counted[i]]);
+        set_int(o, "spent", b->spent[counted[i]]);
         json_array_append_new(list, o);
     }
     return list;

@@ -145,8 +145,14 @@ static void not_run(const json_t *report, aq_buf *out)
 static void inconclusive(const json_t *report, aq_buf *out)
 {
     const json_t *coverage = json_object_get(report, "coverage"), *first = NULL;
-    size_t unread = json_array_size(json_object_get(coverage, "unread")), begun = out->len;
+    size_t unread = json_array_size(json_object_get(coverage, "unread")), begun;
+    uint64_t review = findings_of(report, "review", &first);
 
+    if (review) {
+        aq_part_plural(out, review, "thing to look at: ", "things to look at, first: ");
+        aq_buf_addf(out, "%s. Also, ", aq_part_str(first, "title", "?"));
+    }
+    begun = out->len;
     if (unread) {
         aq_part_plural(out, unread, "place", "places");
         aq_buf_adds(out, " of the package could not be read");
@@ -161,10 +167,27 @@ static void inconclusive(const json_t *report, aq_buf *out)
     }
     if (out->len == begun)
         aq_buf_adds(out, "something in the package was not read to its end");
-    aq_buf_adds(out, ": what was not checked is not known to be safe.");
+    aq_buf_adds(out, review ? "." : ": what was not checked is not known to be safe.");
 }
 
-void aq_part_reason(const json_t *report, aq_buf *out)
+/* A grave place to look is named before anything else is read. */
+static void grave(const json_t *report, aq_buf *out)
+{
+    aq_auto_arena a = aq_arena_new();
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "checklist"), i, row) {
+        if (strcmp(aq_part_str(row, "risk", ""), "grave") != 0)
+            continue;
+        aq_buf_addf(out, " Look at %s:%lld first.",
+                    aq_text_printable(a, aq_part_str(row, "file", "?"), HEADLINE),
+                    (long long)aq_json_int(row, "line", 0));
+        return;
+    }
+}
+
+static void why(const json_t *report, aq_buf *out)
 {
     const char *verdict = aq_part_str(report, "verdict", "inconclusive");
     const json_t *first = NULL;
@@ -190,20 +213,146 @@ void aq_part_reason(const json_t *report, aq_buf *out)
     }
 }
 
+void aq_part_reason(const json_t *report, aq_buf *out)
+{
+    why(report, out);
+    grave(report, out);
+}
+
+/* "; 1 of them (315 MB) was not read". A place in parentheses is no file. */
+static void add_unread(aq_buf *out, uint64_t files, uint64_t places, uint64_t bytes)
+{
+    aq_buf_adds(out, "; ");
+    if (files) {
+        aq_part_count(out, files);
+        aq_buf_adds(out, " of them");
+    } else {
+        aq_part_plural(out, places, "place", "places");
+    }
+    if (bytes) {
+        aq_buf_adds(out, " (");
+        aq_part_bytes(out, bytes);
+        aq_buf_adds(out, ")");
+    }
+    aq_buf_adds(out, (files ? files : places) == 1 ? " was not read" : " were not read");
+}
+
 void aq_part_what(const json_t *report, aq_buf *out)
 {
-    const json_t *package = json_object_get(report, "package");
+    const json_t *package = json_object_get(report, "package"), *row;
+    const json_t *coverage = json_object_get(report, "coverage");
     const char *name =
         aq_part_str(package, "name", aq_part_str(package, "input", "without a name"));
     const char *version = aq_part_str(package, "version", NULL);
+    uint64_t bytes = (uint64_t)aq_json_int(coverage, "unread_bytes_known", 0), files = 0,
+             places = 0;
     aq_auto_arena a = aq_arena_new();
+    size_t i;
 
-    aq_buf_addf(out, "%s “%s”", aq_part_str(package, "kind_title", "package"),
+    json_array_foreach (json_object_get(coverage, "unread"), i, row) {
+        files += aq_part_str(row, "place", "(")[0] != '(';
+        places++;
+    }
+    aq_buf_addf(out, "%s “%s”", aq_part_str(package, "kind_title", "Package"),
                 aq_text_printable(a, name, HEADLINE));
     if (version)
         aq_buf_addf(out, " %s", aq_text_printable(a, version, HEADLINE / 2));
     aq_buf_adds(out, ", ");
-    aq_part_plural(out, (uint64_t)aq_json_int(package, "files", 0), "file", "files");
+    aq_part_plural(out, (uint64_t)aq_json_int(package, "files", 0) + files, "file", "files");
     aq_buf_adds(out, ", ");
-    aq_part_bytes(out, (uint64_t)aq_json_int(package, "bytes", 0));
+    aq_part_bytes(out, (uint64_t)aq_json_int(package, "bytes", 0) + bytes);
+    if (places)
+        add_unread(out, files, places, bytes);
+}
+
+void aq_part_sentence(aq_buf *out, const char *message)
+{
+    size_t from = out->len, word = strspn(message, "abcdefghijklmnopqrstuvwxyz");
+
+    aq_buf_adds(out, message);
+    /* A file's name is no word. */
+    if (word && (message[word] == ' ' || message[word] == ',' || message[word] == ':'))
+        out->data[from] = (char)(out->data[from] - 32);
+    if (out->len > from + 1 && out->data[out->len - 1] == '.' && out->data[out->len - 2] != '.')
+        out->data[--out->len] = 0;
+}
+
+bool aq_part_automatic(const char *role)
+{
+    static const char *const names[] = {"postinstall", "preinstall",  "install",   "prepare",
+                                        "preprepare",  "postprepare", "preremove", "postremove"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(role, names[i]) == 0)
+            return true;
+    return strncmp(role, "hook", 4) == 0 || strncmp(role, "mcp:", 4) == 0 ||
+           strncmp(role, "lifecycle", 9) == 0;
+}
+
+void aq_part_starts(aq_buf *out, const char *role)
+{
+    static const struct {
+        const char *role, *when;
+    } known[] = {
+        {"hook:PreToolUse", "before a tool is used"},
+        {"hook:PostToolUse", "after a tool is used"},
+        {"hook:SessionStart", "when a session starts"},
+        {"hook:SessionEnd", "when a session ends"},
+        {"hook:UserPromptSubmit", "when the user writes"},
+        {"hook:Stop", "when the agent stops"},
+        {"hook:SubagentStop", "when a subagent stops"},
+        {"postinstall", "after installation"},
+        {"preinstall", "before installation"},
+        {"install", "at installation"},
+        {"prepare", "at installation"},
+        {"mcp:stdio", "as an MCP server"},
+    };
+
+    if (strcmp(role, "mcp:http") == 0 || strcmp(role, "mcp:sse") == 0) {
+        aq_buf_adds(out, "Connects by itself to an MCP server");
+        return;
+    }
+    aq_buf_adds(out, "Runs by itself ");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].role, role) == 0) {
+            aq_buf_adds(out, known[i].when);
+            if (strncmp(role, "hook:", 5) == 0)
+                aq_buf_addf(out, " (%s)", role + 5);
+            return;
+        }
+    aq_buf_addf(out, "at %s", strncmp(role, "hook:", 5) == 0 ? role + 5 : role);
+}
+
+void aq_part_tier(const json_t *report, aq_buf *out)
+{
+    static const char *const names[][2] = {
+        {"t0", "T0 (WebAssembly)"}, {"t1", "T1 (container)"}, {"t2", "T2 (microVM)"}};
+    const char *tier = aq_part_str(report, "tier", "?");
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], tier) == 0)
+            tier = names[i][1];
+    aq_buf_addf(out, "%s would be needed: %s", tier, aq_part_str(report, "tier_reason", "?"));
+}
+
+uint64_t aq_part_more(const json_t *report, const char *rule)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "more"), i, row)
+        if (strcmp(aq_part_str(row, "rule", ""), rule) == 0)
+            return (uint64_t)aq_json_int(row, "count", 0);
+    return 0;
+}
+
+uint64_t aq_part_findings(const json_t *report)
+{
+    uint64_t all = json_array_size(json_object_get(report, "findings"));
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "more"), i, row)
+        all += (uint64_t)aq_json_int(row, "count", 0);
+    return all;
 }

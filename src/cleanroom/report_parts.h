@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/mem.h"
 
@@ -17,6 +18,20 @@ int64_t aq_part_int(const json_t *object, const char *outer, const char *key);
 void aq_part_reason(const json_t *report, aq_buf *out);
 /* What the package is, in one sentence: "Agent Skill "x" 1.0, 12 files, 34 kB". */
 void aq_part_what(const json_t *report, aq_buf *out);
+
+/* A message as every face shows it: a capital at its start, no full stop at its end. */
+void aq_part_sentence(aq_buf *out, const char *message);
+/* Does the package have this run without anybody's asking: a hook, a script of its installation, a
+ * server that its host starts? */
+bool aq_part_automatic(const char *role);
+/* "Runs by itself after a tool is used (PostToolUse)", the command left out. */
+void aq_part_starts(aq_buf *out, const char *role);
+/* "T2 (microVM) would be needed: it declares that it runs commands" */
+void aq_part_tier(const json_t *report, aq_buf *out);
+/* All findings, those beyond the list among them. */
+uint64_t aq_part_findings(const json_t *report);
+/* The number that more[] has for a rule, 0 without one. */
+uint64_t aq_part_more(const json_t *report, const char *rule);
 
 /* "1,234" and "1.2 MB" (powers of ten, no floating point, so the same everywhere). */
 void aq_part_count(aq_buf *out, uint64_t n);

@@ -12,11 +12,13 @@
 
 enum {
     SCREEN = 24,
-    NARROWEST = 40,
-    LABEL = 11,    /* columns before the text of a row: space, risk, space */
-    PLACE = 34,    /* columns of a file name and line in the checklist */
-    HEAD_ROWS = 4, /* verdict and what the package is; reason; at most */
-    BRIEF = 20,    /* findings listed without --verbose */
+    NARROWEST = 20,
+    NARROW = 40,  /* below, the rows of a text go on under their label */
+    LABEL = 11,   /* columns before the text of a row: space, risk, space */
+    PLACE = 34,   /* columns of a file name and line in the checklist */
+    DIGEST = 40,  /* a run of hexadecimal digits that is never cut */
+    BRIEF = 20,   /* findings listed without --verbose */
+    UNREAD = 100, /* places that were not read, listed one by one */
 };
 
 typedef struct writer {
@@ -31,7 +33,8 @@ static const struct {
 } looks[] = {
     {"pass", "PASS", "1;32"},     {"review", "REVIEW", "1;33"},
     {"reject", "REJECT", "1;31"}, {"inconclusive", "INCONCLUSIVE", "1;35"},
-    {"unread", "unread", "35"},   {"look", "look", "36"},
+    {"unread", "unread", "35"},   {"grave", "grave", "1;36"},
+    {"look", "look", "36"},       {"starts", "starts", "33"},
     {"share", "share", "2"},      {"info", "info", "2"},
 };
 
@@ -162,6 +165,10 @@ static void painted(writer *w, const char *name, const char *word)
 
 static void heading(writer *w, const char *text)
 {
+    if (columns(text) > w->width) {
+        flow(w, 0, 1, 0, text);
+        return;
+    }
     if (w->colour)
         aq_buf_addf(w->out, "\x1b[1m%s\x1b[0m", text);
     else
@@ -209,10 +216,10 @@ static void write_head(writer *w, const json_t *report)
     painted(w, verdict, word_of(verdict));
     aq_buf_adds(w->out, "  ");
     aq_part_what(report, &what);
-    flow(w, 3 + columns(word_of(verdict)), 1, HEAD_ROWS / 2, aq_buf_str(&what));
+    flow(w, 3 + columns(word_of(verdict)), 1, 0, aq_buf_str(&what));
     aq_part_reason(report, &why);
     aq_buf_addc(w->out, ' ');
-    flow(w, 1, 1, HEAD_ROWS / 2, aq_buf_str(&why));
+    flow(w, 1, 1, 0, aq_buf_str(&why));
     newline(w);
 }
 
@@ -229,77 +236,130 @@ static void write_stages(writer *w, const json_t *report)
                     strcmp(decision, "not-run") == 0 ? "not run" : decision);
     }
     aq_buf_addc(w->out, ' ');
-    flow(w, 1, 1, 2, aq_buf_str(&b));
+    flow(w, 1, 1, 0, aq_buf_str(&b));
     newline(w);
 }
 
-/* The text of one row: where, the line itself if there is one, and what about it. */
+/* The text of one row: where, and what about it. */
 static void row_text(const json_t *row, aq_buf *out)
 {
-    const char *file = aq_part_str(row, "file", NULL), *excerpt = aq_part_str(row, "excerpt", NULL);
+    const char *file = aq_part_str(row, "file", NULL);
 
     if (file) {
         place(out, file, aq_json_int(row, "line", 0), PLACE);
         aq_buf_adds(out, "  ");
     }
-    if (excerpt)
-        aq_buf_addf(out, "%s  ‹%s›", excerpt, aq_part_str(row, "text", ""));
-    else
-        aq_buf_adds(out, aq_part_str(row, "text", ""));
+    aq_buf_adds(out, aq_part_str(row, "text", ""));
 }
 
-static unsigned rows_wanted(const writer *w, const char *text)
+/* The line itself, which stands below; false when there is none. */
+static bool row_excerpt(const json_t *row, aq_buf *out)
+{
+    const char *excerpt = aq_part_str(row, "excerpt", NULL);
+
+    if (excerpt)
+        aq_buf_addf(out, "‹%s›", excerpt);
+    return excerpt != NULL;
+}
+
+static unsigned indent_of(const writer *w, unsigned column)
+{
+    return w->width < NARROW ? 2 : column;
+}
+
+static unsigned rows_wanted(const writer *w, unsigned column, const char *text)
 {
     aq_auto_buf b = {0};
     const char *s;
     unsigned rows = 1;
 
     shown(&b, text);
-    for (s = aq_buf_str(&b); columns(s) > w->width - LABEL; rows++) {
-        s += row_break(s, w->width - LABEL);
+    for (s = aq_buf_str(&b); columns(s) > w->width - column; rows++) {
+        s += row_break(s, w->width - column);
         while (*s == ' ')
             s++;
+        column = indent_of(w, LABEL);
     }
     return rows;
 }
 
-/* Every line of the checklist gets one row; what is left of the screen goes to the first place to
- * look, to the last line (the shares), then to the others in order. */
-static void share_rows(const writer *w, const json_t *list, unsigned *rows)
+/* A digest that is cut cannot be compared with anything. */
+static bool has_digest(const char *text)
 {
-    unsigned free_rows = w->rows + 2 + (unsigned)json_array_size(list) < SCREEN
-                             ? SCREEN - w->rows - 2 - (unsigned)json_array_size(list)
-                             : 0;
-    size_t first = json_array_size(list);
+    while (*text) {
+        size_t n = strspn(text, "0123456789abcdef");
+        if (n >= DIGEST)
+            return true;
+        text += n ? n : 1;
+    }
+    return false;
+}
+
+/* The rows that a line of the checklist gets, and its excerpt below. */
+typedef struct rows_of {
+    unsigned text, excerpt;
+} rows_of;
+
+/* Rows that a line needs at least: a reason is never cut, nor is a digest. */
+static rows_of rows_needed(const writer *w, const json_t *row)
+{
+    const char *text = aq_part_str(row, "text", ""), *risk = aq_part_str(row, "risk", "");
+    rows_of rows = {.text = 1};
+    aq_auto_buf b = {0};
+
+    rows.excerpt = aq_part_str(row, "excerpt", NULL) ? 1 : 0;
+    if (!rows.excerpt && strcmp(risk, "unread") != 0 && !has_digest(text))
+        return rows;
+    row_text(row, &b);
+    rows.text = rows_wanted(w, LABEL, aq_buf_str(&b));
+    return rows;
+}
+
+/* More rows for a text, as far as it wants them and the screen has them. */
+static void grow(const writer *w, unsigned column, const char *text, unsigned *rows, unsigned *used)
+{
+    unsigned more = rows_wanted(w, column, text) - *rows,
+             room = *used < SCREEN ? SCREEN - *used : 0;
+
+    if (more > 2)
+        more = 2;
+    if (more > room)
+        more = room;
+    *rows += more;
+    *used += more;
+}
+
+/* What is left of the screen beyond what every line needs goes to the first place to look, then to
+ * the others in order. */
+static void share_rows(const writer *w, const json_t *list, rows_of *rows)
+{
+    size_t count = json_array_size(list), first = count, i;
+    unsigned used = w->rows + 1;
     const json_t *row;
-    size_t i;
 
     json_array_foreach (list, i, row) {
-        rows[i] = 1;
-        if (first == json_array_size(list) && strcmp(aq_part_str(row, "risk", ""), "look") == 0)
+        rows[i] = rows_needed(w, row);
+        used += rows[i].text + rows[i].excerpt;
+        if (first == count && rows[i].excerpt)
             first = i;
     }
-    for (size_t n = 0, count = json_array_size(list); n < count + 2; n++) {
-        aq_auto_buf b = {0};
-        unsigned more;
-        i = n == 0 ? first : n == 1 ? count - 1 : n - 2;
-        if (i >= count || (n > 1 && (i == first || i == count - 1)))
+    for (size_t n = 0; n <= count; n++) {
+        aq_auto_buf text = {0}, excerpt = {0};
+        i = n == 0 ? first : n - 1;
+        if (i >= count || (n > 0 && i == first))
             continue;
-        row_text(json_array_get(list, i), &b);
-        more = rows_wanted(w, aq_buf_str(&b)) - 1;
-        if (more > 2)
-            more = 2;
-        if (more > free_rows)
-            more = free_rows;
-        rows[i] += more;
-        free_rows -= more;
+        row_text(json_array_get(list, i), &text);
+        grow(w, LABEL, aq_buf_str(&text), &rows[i].text, &used);
+        if (row_excerpt(json_array_get(list, i), &excerpt))
+            grow(w, indent_of(w, LABEL), aq_buf_str(&excerpt), &rows[i].excerpt, &used);
     }
 }
 
 static void write_checklist(writer *w, const json_t *report)
 {
     const json_t *list = json_object_get(report, "checklist"), *row;
-    unsigned rows[AQ_CHECKLIST];
+    unsigned indent = indent_of(w, LABEL);
+    rows_of rows[AQ_CHECKLIST];
     size_t i;
 
     if (json_array_size(list) > AQ_CHECKLIST)
@@ -307,18 +367,29 @@ static void write_checklist(writer *w, const json_t *report)
     heading(w, " Look at this first");
     share_rows(w, list, rows);
     json_array_foreach (list, i, row) {
-        aq_auto_buf b = {0};
+        aq_auto_buf text = {0}, excerpt = {0};
         label(w, aq_part_str(row, "risk", "info"));
-        row_text(row, &b);
-        flow(w, LABEL, LABEL, rows[i], aq_buf_str(&b));
+        row_text(row, &text);
+        flow(w, LABEL, indent, rows[i].text, aq_buf_str(&text));
+        if (!row_excerpt(row, &excerpt))
+            continue;
+        spaces(w, indent);
+        flow(w, indent, indent, rows[i].excerpt, aq_buf_str(&excerpt));
     }
     newline(w);
+}
+
+static void note(writer *w, const char *text)
+{
+    spaces(w, indent_of(w, LABEL));
+    flow(w, indent_of(w, LABEL), indent_of(w, LABEL), 0, text);
 }
 
 static void write_finding(writer *w, const json_t *f, bool verbose)
 {
     aq_auto_buf b = {0};
     const char *file = aq_part_str(f, "file", NULL), *adversary = aq_part_str(f, "adversary", NULL);
+    const char *message = aq_part_str(f, "message", "");
 
     if (file) {
         place(&b, file, aq_json_int(f, "line", 0), verbose ? 1000 : PLACE);
@@ -326,52 +397,67 @@ static void write_finding(writer *w, const json_t *f, bool verbose)
     }
     if (verbose)
         aq_buf_addf(&b, "%s: ", aq_part_str(f, "title", "?"));
-    aq_buf_adds(&b, aq_part_str(f, "message", ""));
+    aq_part_sentence(&b, message);
     label(w, aq_part_str(f, "severity", "info"));
-    flow(w, LABEL, LABEL, verbose ? 0 : 2, aq_buf_str(&b));
+    flow(w, LABEL, indent_of(w, LABEL), verbose || has_digest(message) ? 0 : 2, aq_buf_str(&b));
     if (!verbose)
         return;
     aq_buf_clear(&b);
     aq_buf_addf(&b, "Why: %s", aq_part_str(f, "why", ""));
-    spaces(w, LABEL);
-    flow(w, LABEL, LABEL + 5, 0, aq_buf_str(&b));
+    note(w, aq_buf_str(&b));
     aq_buf_clear(&b);
     aq_buf_addf(&b, "Do:  %s", aq_part_str(f, "fix", ""));
-    spaces(w, LABEL);
-    flow(w, LABEL, LABEL + 5, 0, aq_buf_str(&b));
+    note(w, aq_buf_str(&b));
     aq_buf_clear(&b);
     aq_buf_addf(&b, "%s%s%s", aq_part_str(f, "rule", "?"), adversary ? ", " : "",
                 adversary ? adversary : "");
-    spaces(w, LABEL);
-    flow(w, LABEL, LABEL, 0, aq_buf_str(&b));
+    note(w, aq_buf_str(&b));
+}
+
+/* Behind the last listed finding of a rule: how many more of it there are. */
+static void write_more(writer *w, const json_t *report, const json_t *f, const json_t *next)
+{
+    const char *rule = aq_part_str(f, "rule", "");
+    uint64_t more = aq_part_more(report, rule);
+    aq_auto_buf b = {0};
+
+    if (!more || (next && strcmp(aq_part_str(next, "rule", ""), rule) == 0))
+        return;
+    aq_buf_adds(&b, "and ");
+    aq_part_count(&b, more);
+    aq_buf_addf(&b, " more of this rule (%s), counted and not listed", rule);
+    note(w, aq_buf_str(&b));
 }
 
 static void write_findings(writer *w, const json_t *report, bool verbose)
 {
     const json_t *list = json_object_get(report, "findings"), *row;
     size_t i, count = json_array_size(list);
+    uint64_t all = aq_part_findings(report);
     aq_auto_buf b = {0};
 
     aq_buf_addc(&b, ' ');
-    aq_part_plural(&b, count, "finding", "findings");
+    aq_part_plural(&b, all, "finding", "findings");
+    if (all > count) {
+        aq_buf_adds(&b, " (");
+        aq_part_count(&b, count);
+        aq_buf_adds(&b, " listed)");
+    }
     heading(w, aq_buf_str(&b));
     json_array_foreach (list, i, row) {
-        if (verbose || i < BRIEF)
-            write_finding(w, row, verbose);
+        if (!verbose && i >= BRIEF)
+            break;
+        write_finding(w, row, verbose);
+        write_more(w, report, row, json_array_get(list, i + 1));
     }
-    aq_buf_clear(&b);
     if (!verbose && count > BRIEF) {
-        aq_part_plural(&b, count - BRIEF, "more finding", "more findings");
-        aq_buf_adds(&b, " in the whole list (--verbose)");
-        spaces(w, LABEL);
-        flow(w, LABEL, LABEL, 0, aq_buf_str(&b));
-    }
-    json_array_foreach (json_object_get(report, "more"), i, row) {
         aq_buf_clear(&b);
-        aq_part_plural(&b, (uint64_t)aq_json_int(row, "count", 0), "more", "more");
-        aq_buf_addf(&b, " of %s are counted, not listed", aq_part_str(row, "rule", "?"));
-        spaces(w, LABEL);
-        flow(w, LABEL, LABEL, 0, aq_buf_str(&b));
+        aq_buf_adds(&b, "and ");
+        aq_part_count(&b, all - BRIEF);
+        aq_buf_adds(&b, " more, ");
+        aq_part_count(&b, count - BRIEF);
+        aq_buf_adds(&b, " of them in the whole list (--verbose)");
+        note(w, aq_buf_str(&b));
     }
     newline(w);
 }
@@ -381,19 +467,90 @@ static void fact(writer *w, const char *name, const char *value)
     aq_buf_addc(w->out, ' ');
     aq_buf_adds(w->out, name);
     spaces(w, columns(name) + 1 < LABEL + 4 ? LABEL + 4 - 1 - columns(name) : 1);
-    flow(w, LABEL + 4, LABEL + 4, 0, value);
+    flow(w, LABEL + 4, indent_of(w, LABEL + 4), 0, value);
 }
 
-static void write_unread(writer *w, const json_t *report)
+static void write_declared(writer *w, const json_t *report)
+{
+    json_t *declared = json_object_get(json_object_get(report, "package"), "capabilities");
+    const json_t *patterns, *p;
+    const char *key;
+    size_t i;
+
+    if (!json_is_object(declared)) {
+        fact(w, "declares", "no capabilities");
+        return;
+    }
+    if (json_object_size(declared) == 0)
+        fact(w, "declares", "that it needs nothing");
+    json_object_foreach (declared, key, patterns) {
+        aq_auto_buf b = {0};
+        aq_buf_addf(&b, "%s: ", key);
+        json_array_foreach (patterns, i, p)
+            aq_buf_addf(&b, "%s%s", i ? ", " : "",
+                        json_string_value(p) ? json_string_value(p) : "?");
+        if (json_array_size(patterns) == 0)
+            aq_buf_adds(&b, "none");
+        fact(w, "declares", aq_buf_str(&b));
+    }
+}
+
+static void write_says(writer *w, const json_t *report)
+{
+    const json_t *package = json_object_get(report, "package"), *row;
+    size_t i;
+
+    heading(w, " What it declares and starts");
+    write_declared(w, report);
+    json_array_foreach (json_object_get(package, "entry_points"), i, row) {
+        const char *role = aq_part_str(row, "role", "?");
+        aq_auto_buf b = {0};
+        if (aq_part_automatic(role))
+            aq_part_starts(&b, role);
+        else
+            aq_buf_addf(&b, "Has an entry point (%s)", role);
+        aq_buf_addf(&b, ": %s", aq_part_str(row, "command", "?"));
+        fact(w, "starts", aq_buf_str(&b));
+    }
+    if (json_array_size(json_object_get(package, "entry_points")) == 0)
+        fact(w, "starts", "nothing that its manifest names");
+    newline(w);
+}
+
+static bool in_findings(const json_t *report, const char *place)
 {
     const json_t *row;
     size_t i;
 
+    json_array_foreach (json_object_get(report, "findings"), i, row)
+        if (strcmp(aq_part_str(row, "file", ""), place) == 0)
+            return true;
+    return false;
+}
+
+/* Places that were not read, but for those that the findings have named. */
+static void write_unread(writer *w, const json_t *report)
+{
+    const json_t *row;
+    size_t i, rest = 0;
+    aq_auto_buf b = {0};
+
     json_array_foreach (json_object_get(json_object_get(report, "coverage"), "unread"), i, row) {
-        aq_auto_buf b = {0};
+        if (i >= UNREAD) {
+            rest++;
+            continue;
+        }
+        if (in_findings(report, aq_part_str(row, "place", "?")))
+            continue;
+        aq_buf_clear(&b);
         aq_buf_addf(&b, "%s: %s", aq_part_str(row, "place", "?"), aq_part_str(row, "reason", "?"));
         fact(w, "not read", aq_buf_str(&b));
     }
+    if (!rest)
+        return;
+    aq_buf_clear(&b);
+    aq_part_plural(&b, rest, "more place", "more places");
+    fact(w, "not read", aq_buf_str(&b));
 }
 
 static void write_facts(writer *w, const json_t *report)
@@ -402,8 +559,8 @@ static void write_facts(writer *w, const json_t *report)
 
     heading(w, " What this rests on");
     write_unread(w, report);
-    aq_buf_addf(&tier, "%s wanted: %s", aq_part_str(report, "tier", "?"),
-                aq_part_str(report, "tier_reason", "?"));
+    aq_part_tier(report, &tier);
+    fact(w, "input", aq_part_at(report, "package", "input", "?"));
     fact(w, "sandbox", aq_buf_str(&tier));
     fact(w, "signature", aq_part_at(report, "submission", "signature", "?"));
     fact(w, "package", aq_part_at(report, "package", "digest", "?"));
@@ -425,5 +582,6 @@ void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out)
     write_stages(&w, report);
     write_checklist(&w, report);
     write_findings(&w, report, o->verbose);
+    write_says(&w, report);
     write_facts(&w, report);
 }

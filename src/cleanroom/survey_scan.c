@@ -22,7 +22,6 @@ enum {
     RARITY = 16,       /* of a shape that is there once; halves by repetition down to … */
     RARITY_FLOOR = 4,  /* … this: repeating a heavy line a thousand times does not hide it */
     OWN_CODE = 12,     /* weight of mere strangeness where all else repeats itself */
-    OWN_OTHER = 2,
     REPETITIVE_PIECES = 300, /* fewer say nothing about repetition */
     REPETITIVE_RATIO = 8,    /* pieces for each different shape */
 };
@@ -322,8 +321,8 @@ static bool score_piece(const aq_survey_scan *s, const reader *r, size_t solid, 
     c->weight = aq_words_weight(&c->hits, r->place);
     if (c->weight < LOOK_WEIGHT)
         c->hits.count = 0;
-    if (own_weight(s, r, solid, c->seen))
-        own = r->place == AQ_PLACE_CODE ? OWN_CODE : OWN_OTHER;
+    if (r->place == AQ_PLACE_CODE && own_weight(s, r, solid, c->seen))
+        own = OWN_CODE;
     c->score = (uint32_t)((c->weight + own) *
                           (s->sum.files < FEW_FILES ? (unsigned)RARITY : rarity(c->seen)));
     return solid > 0 && (c->hits.count > 0 || own > 0);

@@ -15,21 +15,21 @@ typedef enum aq_scope {
 } aq_scope;
 
 /* What must stand around a literal for it to count. */
-typedef enum aq_need {
+typedef enum aq_word_need {
     AQ_NEED_NOTHING,
     AQ_NEED_COMPANY,  /* a weak word: another reason, or a signal, in the same piece */
     AQ_NEED_ARGUMENT, /* these very letters, and an argument behind them */
     AQ_NEED_INPUT,    /* the program reads its input: no script is named behind it */
     AQ_NEED_NAME,     /* these very letters at the end of a longer name; weak, too */
     AQ_NEED_UNPINNED, /* a package without a version behind it */
-} aq_need;
+} aq_word_need;
 
 typedef struct aq_word {
     const char *literal; /* lower case, single spaces; "@name" for a check in code */
     const char *shown;   /* as the table has it */
     uint8_t weight;
     aq_scope scope;
-    aq_need need;
+    aq_word_need need;
     const char *why;
 } aq_word;
 

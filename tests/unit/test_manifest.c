@@ -631,7 +631,7 @@ static void names_of_things(void **state)
 
     (void)state;
     assert_string_equal(aq_kind_name(AQ_KIND_MCP), "mcp");
-    assert_string_equal(aq_kind_title(AQ_KIND_UNKNOWN), "package of no known kind");
+    assert_string_equal(aq_kind_title(AQ_KIND_UNKNOWN), "Package of no known kind");
     assert_string_equal(aq_type_name(AQ_TYPE_NONE), "none");
     assert_int_equal(aq_type_find("playbook", &type), 0);
     assert_int_equal(type, AQ_TYPE_PLAYBOOK);

