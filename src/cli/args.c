@@ -140,6 +140,19 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
     return AQ_PARSE_RUN;
 }
 
+const aq_act *aq_act_find(const aq_command *c, const aq_args *a)
+{
+    aq_auto_buf names = {0};
+
+    for (const aq_act *act = c->acts; act->name; act++) {
+        if (strcmp(act->name, a->operand[0]) == 0)
+            return act;
+        aq_buf_addf(&names, "%s%s", names.len ? ", " : "", act->name);
+    }
+    aq_say_usage(c, "'%.40s' is none of %s", a->operand[0], aq_buf_str(&names));
+    return NULL;
+}
+
 const char aq_verdict_exits[] = "  0   pass\n"
                                 "  1   review: a person must look\n"
                                 "  2   reject\n"

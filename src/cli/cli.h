@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "cleanroom/walk.h"
 
 /* Exit statuses, the same for every command. 0…3 are verdicts. */
 enum { AQ_EXIT_USAGE = 64, AQ_EXIT_OURS = 70 };
@@ -27,12 +28,19 @@ typedef struct aq_args {
     size_t operands;
 } aq_args;
 
+/* A sub-command ("ledger prove"), or a plain word that completion offers (run NULL). */
+typedef struct aq_act {
+    const char *name;
+    int (*run)(aq_home *home, const aq_args *args);
+    const char *needs; /* what its operand is, for the message; NULL when it has none */
+} aq_act;
+
 typedef struct aq_command {
     const char *name, *summary;
     const char *usage;        /* what follows "aquarium NAME" */
     const char *description;  /* a paragraph or two */
     const aq_option *options; /* ended by an empty row */
-    const char *const *words; /* sub-commands, NULL-terminated, or NULL */
+    const aq_act *acts;       /* ended by an empty row, or NULL */
     const char *examples;
     const char *exits; /* NULL: the verdict table */
     size_t min_operands, max_operands;
@@ -53,6 +61,8 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret);
 /* The value of option `name`; NULL when not given. */
 const char *aq_arg(const aq_command *c, const aq_args *a, const char *name);
 bool aq_flag(const aq_command *c, const aq_args *a, const char *name);
+/* The act that the first operand names; NULL after saying what there is. */
+const aq_act *aq_act_find(const aq_command *c, const aq_args *a);
 void aq_command_help(const aq_command *c, aq_buf *out);
 /* The manual page of a command, and of the program, as roff. */
 void aq_command_man(const aq_command *c, aq_buf *out);

@@ -6,8 +6,8 @@
 
 static void bash_words(aq_buf *out, const aq_command *c)
 {
-    for (const char *const *w = c->words; w && *w; w++)
-        aq_buf_addf(out, "%s ", *w);
+    for (const aq_act *act = c->acts; act && act->name; act++)
+        aq_buf_addf(out, "%s ", act->name);
     for (const aq_option *o = c->options; o->name; o++)
         aq_buf_addf(out, "--%s ", o->name);
     aq_buf_adds(out, "--help");
@@ -53,9 +53,9 @@ static void fish(aq_buf *out)
     for (const aq_command *const *c = aq_commands; *c; c++) {
         aq_buf_addf(out, "complete -c aquarium -n __fish_use_subcommand -a %s -d '%s'\n",
                     (*c)->name, (*c)->summary);
-        for (const char *const *w = (*c)->words; w && *w; w++)
+        for (const aq_act *act = (*c)->acts; act && act->name; act++)
             aq_buf_addf(out, "complete -c aquarium -n '__fish_seen_subcommand_from %s' -a %s\n",
-                        (*c)->name, *w);
+                        (*c)->name, act->name);
         for (const aq_option *o = (*c)->options; o->name; o++)
             aq_buf_addf(out, "complete -c aquarium -n '__fish_seen_subcommand_from %s' -l %s%s\n",
                         (*c)->name, o->name, o->argument ? " -r" : "");
@@ -80,7 +80,7 @@ static int run(const aq_args *args)
 }
 
 static const aq_option options[] = {{0}};
-static const char *const words[] = {"bash", "zsh", "fish", NULL};
+static const aq_act shells[] = {{.name = "bash"}, {.name = "zsh"}, {.name = "fish"}, {0}};
 
 const aq_command aq_command_completion = {
     .name = "completion",
@@ -88,7 +88,7 @@ const aq_command aq_command_completion = {
     .usage = "bash|zsh|fish",
     .description = "Prints a script that completes commands and options.",
     .options = options,
-    .words = words,
+    .acts = shells,
     .examples = "  aquarium completion bash > /etc/bash_completion.d/aquarium\n"
                 "  aquarium completion fish > ~/.config/fish/completions/aquarium.fish\n",
     .exits = "  0   printed\n  64  the command line was wrong\n",

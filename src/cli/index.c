@@ -172,26 +172,20 @@ static int list(aq_home *home, const aq_args *args)
     return 0;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(aq_home *home, const aq_args *args);
-} acts[] = {{"add", add}, {"import", import}, {"list", list}};
-static const char *const words[] = {"add", "import", "list", NULL};
+static const aq_act acts[] = {
+    {"add", add, NULL}, {"import", import, NULL}, {"list", list, NULL}, {0}};
 
 static int run(const aq_args *args)
 {
+    const aq_act *act = aq_act_find(&aq_command_index, args);
     __attribute__((cleanup(aq_home_close))) aq_home home = {.dirfd = -1};
     aq_err err = {0};
 
-    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
-        if (strcmp(acts[i].name, args->operand[0]) != 0)
-            continue;
-        if (aq_home_open(aq_arg(&aq_command_index, args, "state"), &home, &err) < 0)
-            return aq_say_failed(&err);
-        return acts[i].run(&home, args);
-    }
-    return aq_say_usage(&aq_command_index, "'%.40s' is none of add, import, list",
-                        args->operand[0]);
+    if (!act)
+        return AQ_EXIT_USAGE;
+    if (aq_home_open(aq_arg(&aq_command_index, args, "state"), &home, &err) < 0)
+        return aq_say_failed(&err);
+    return act->run(&home, args);
 }
 
 const aq_command aq_command_index = {
@@ -205,7 +199,7 @@ const aq_command aq_command_index = {
         "\"confirmed\": false for a name that is only claimed; - is standard input.\n"
         "All of its lines are taken, or none.",
     .options = options,
-    .words = words,
+    .acts = acts,
     .examples = "  aquarium index import registry-names.jsonl\n"
                 "  aquarium index add acme/invoice-tools acme\n"
                 "  aquarium index --json list > names.jsonl\n",

@@ -220,11 +220,7 @@ static int withdraw(aq_home *home, const aq_args *args)
     return put(args, body, aq_buf_str(&text));
 }
 
-static const struct {
-    const char *name;
-    int (*run)(aq_home *home, const aq_args *args);
-    const char *needs; /* the second operand, NULL when there is none */
-} acts[] = {
+static const aq_act acts[] = {
     {"verify", verify, NULL},
     {"prove", prove, "the INDEX of an entry, or --from SIZE"},
     {"check", check, "the FILE of a proof"},
@@ -232,9 +228,8 @@ static const struct {
     {"show", show, "the INDEX of an entry"},
     {"keys", keys, NULL},
     {"revoke", withdraw, "the INDEX of a verdict's entry"},
+    {0},
 };
-static const char *const words[] = {"verify", "prove", "check",  "checkpoint",
-                                    "show",   "keys",  "revoke", NULL};
 
 /* Damage that stops the ledger from opening is an answer to "does it hold?", not our failure. */
 static int open_failed(const aq_args *args, int r, const aq_err *err)
@@ -248,25 +243,19 @@ static int open_failed(const aq_args *args, int r, const aq_err *err)
 static int run(const aq_args *args)
 {
     const aq_command *c = &aq_command_ledger;
+    const aq_act *act = aq_act_find(c, args);
     __attribute__((cleanup(aq_home_close))) aq_home home = {.dirfd = -1};
     aq_err err = {0};
     int r;
 
-    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
-        if (strcmp(acts[i].name, args->operand[0]) != 0)
-            continue;
-        if (acts[i].needs && args->operands < 2 &&
-            !(acts[i].run == prove && aq_arg(c, args, "from")))
-            return aq_say_usage(c, "%s needs %s", acts[i].name, acts[i].needs);
-        if (acts[i].run == check && aq_arg(c, args, "vkey"))
-            return check(NULL, args); /* a proof stands alone */
-        r = aq_home_open_existing(aq_arg(c, args, "state"), &home, &err);
-        return r < 0 ? open_failed(args, r, &err) : acts[i].run(&home, args);
-    }
-    return aq_say_usage(&aq_command_ledger,
-                        "'%.40s' is none of verify, prove, check, checkpoint, "
-                        "show, keys, revoke",
-                        args->operand[0]);
+    if (!act)
+        return AQ_EXIT_USAGE;
+    if (act->needs && args->operands < 2 && !(act->run == prove && aq_arg(c, args, "from")))
+        return aq_say_usage(c, "%s needs %s", act->name, act->needs);
+    if (act->run == check && aq_arg(c, args, "vkey"))
+        return check(NULL, args); /* a proof stands alone */
+    r = aq_home_open_existing(aq_arg(c, args, "state"), &home, &err);
+    return r < 0 ? open_failed(args, r, &err) : act->run(&home, args);
 }
 
 const aq_command aq_command_ledger = {
@@ -282,7 +271,7 @@ const aq_command aq_command_ledger = {
         "  keys         print the public keys that others need for checking\n"
         "  revoke INDEX withdraw the evidence of a verdict's entry",
     .options = options,
-    .words = words,
+    .acts = acts,
     .examples = "  aquarium ledger verify\n"
                 "  aquarium ledger prove 17 > proof.json && aquarium ledger check proof.json\n"
                 "  aquarium ledger prove --from 100\n"

@@ -65,10 +65,7 @@ static int add_leaf(audit *a, aq_digest hash, aq_err *err)
         if (r < 0)
             return r;
         memcpy(part, tile, sizeof part);
-        for (unsigned count = AQ_TILE; count > 1; count /= 2)
-            for (unsigned i = 0; i < count / 2; i++)
-                part[i] = aq_tree_node(&part[2 * i], &part[2 * i + 1]);
-        hash = part[0];
+        hash = aq_tree_fold(part, AQ_TILE);
     }
     return 0;
 }
@@ -82,10 +79,7 @@ static int edge_node(void *arg, unsigned level, uint64_t index, aq_digest *ret, 
 
     (void)err;
     memcpy(part, &a->level[level / 8].hash[first % AQ_TILE], count * sizeof *part);
-    for (; count > 1; count /= 2)
-        for (unsigned i = 0; i < count / 2; i++)
-            part[i] = aq_tree_node(&part[2 * i], &part[2 * i + 1]);
-    *ret = part[0];
+    *ret = aq_tree_fold(part, count);
     return 0;
 }
 

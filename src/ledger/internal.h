@@ -20,6 +20,8 @@ enum {
 
 aq_digest aq_tree_leaf(const void *entry, size_t len);
 aq_digest aq_tree_node(const aq_digest *left, const aq_digest *right);
+/* The node over `count` (a power of two) neighbours; works in place. */
+aq_digest aq_tree_fold(aq_digest *hashes, unsigned count);
 aq_digest aq_tree_empty(void);
 
 /* Gives the hash of the complete subtree over [index << level, (index + 1) << level). */
@@ -77,6 +79,13 @@ unsigned aq_tile_width(unsigned level, uint64_t n, uint64_t size);
 int aq_tile_read(int root, unsigned level, uint64_t n, unsigned width, aq_digest *out, aq_err *err);
 /* The same for a bundle: calls `each` for its first `width` entries. */
 typedef int (*aq_entry_each)(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err);
+/* Passes only the entries of [from, to) on; itself an aq_entry_each. */
+typedef struct aq_window {
+    uint64_t from, to;
+    aq_entry_each each;
+    void *arg;
+} aq_window;
+int aq_in_window(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err);
 int aq_bundle_read(int root, uint64_t n, unsigned width, aq_entry_each each, void *arg,
                    aq_err *err);
 /* The reader of a bundle's bytes; `exact`: nothing may follow the entries. */

@@ -465,21 +465,6 @@ static int journal_size(aq_sequence *s, uint64_t *ret, aq_err *err)
     return r;
 }
 
-typedef struct window {
-    uint64_t from, to;
-    aq_entry_each each;
-    void *arg;
-} window;
-
-static int in_window(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err)
-{
-    const window *w = arg;
-
-    if (index < w->from || index >= w->to)
-        return 0;
-    return w->each(w->arg, index, entry, len, err);
-}
-
 /* The segment that holds entry `at`: the last one that begins at or before it.
  */
 static int segment_of(const journal *j, uint64_t at, uint64_t *ret, aq_err *err)
@@ -503,12 +488,12 @@ static int journal_read(aq_sequence *s, uint64_t from, uint64_t to, aq_entry_eac
     journal *j = (journal *)s;
 
     for (uint64_t at = from; at < to;) {
-        window w = {at, to, each, arg};
+        aq_window w = {at, to, each, arg};
         tail t = {.fd = -1};
         uint64_t segment = 0;
         int r = segment_of(j, at, &segment, err);
         if (r == 0)
-            r = look(j, segment, O_RDONLY, in_window, &w, &t, err);
+            r = look(j, segment, O_RDONLY, aq_in_window, &w, &t, err);
         if (t.fd >= 0)
             close(t.fd);
         if (r < 0)

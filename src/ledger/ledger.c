@@ -234,23 +234,10 @@ int aq_ledger_checkpoint(aq_ledger *l, aq_buf *note, uint64_t *size, aq_digest *
     return 0;
 }
 
-typedef struct window {
-    uint64_t from, to;
-    aq_entry_each each;
-    void *arg;
-} window;
-
-static int in_window(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err)
-{
-    const window *w = arg;
-
-    return index < w->from || index >= w->to ? 0 : w->each(w->arg, index, entry, len, err);
-}
-
 int aq_ledger_walk(aq_ledger *l, const aq_checkpoint *c, uint64_t from, uint64_t to,
                    aq_entry_each each, void *arg, aq_err *err)
 {
-    window w = {from, to, each, arg};
+    aq_window w = {from, to, each, arg};
 
     for (uint64_t n = from / AQ_TILE; n * AQ_TILE < to; n++) {
         uint64_t low = n * AQ_TILE < from ? from : n * AQ_TILE;
@@ -263,7 +250,7 @@ int aq_ledger_walk(aq_ledger *l, const aq_checkpoint *c, uint64_t from, uint64_t
         if (published || r == -ENOENT)
             r = aq_bundle_read(l->root, n,
                                published ? aq_tile_width(AQ_TILE_ENTRIES, n, c->size) : AQ_TILE,
-                               in_window, &w, err);
+                               aq_in_window, &w, err);
         if (r < 0)
             return r;
     }

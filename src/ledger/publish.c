@@ -43,10 +43,7 @@ static int edge_node(void *arg, unsigned level, uint64_t index, aq_digest *ret, 
     if (at >= AQ_TILE_LEVELS || first / AQ_TILE != e->level[at].count / AQ_TILE)
         return aq_fail(err, -EINVAL, "the tree's edge does not hold this hash");
     memcpy(part, &e->level[at].hash[first % AQ_TILE], count * sizeof *part);
-    for (; count > 1; count /= 2)
-        for (unsigned i = 0; i < count / 2; i++)
-            part[i] = aq_tree_node(&part[2 * i], &part[2 * i + 1]);
-    *ret = part[0];
+    *ret = aq_tree_fold(part, count);
     return 0;
 }
 
@@ -89,10 +86,7 @@ static int add_hash(edge *e, unsigned level, aq_digest hash, aq_err *err)
         if (r < 0)
             return r;
         memcpy(part, tile, sizeof part);
-        for (unsigned count = AQ_TILE; count > 1; count /= 2)
-            for (unsigned i = 0; i < count / 2; i++)
-                part[i] = aq_tree_node(&part[2 * i], &part[2 * i + 1]);
-        hash = part[0];
+        hash = aq_tree_fold(part, AQ_TILE);
     }
     return aq_fail(err, -EFBIG, "the ledger is full");
 }

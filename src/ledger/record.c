@@ -85,3 +85,10 @@ aq_record_state aq_record_read(const char *data, size_t len, size_t at, const ch
         return AQ_RECORD_TORN;
     return n > 0 && torn(p, avail, n) ? AQ_RECORD_TORN : AQ_RECORD_DAMAGED;
 }
+
+int aq_in_window(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err)
+{
+    const aq_window *w = arg;
+
+    return index < w->from || index >= w->to ? 0 : w->each(w->arg, index, entry, len, err);
+}

@@ -140,10 +140,7 @@ int aq_tile_node(void *tile_source, unsigned level, uint64_t index, aq_digest *r
         s->level[tile_level].n = n;
     }
     memcpy(part, &s->level[tile_level].hash[first % AQ_TILE], count * sizeof *part);
-    for (; count > 1; count /= 2)
-        for (unsigned i = 0; i < count / 2; i++)
-            part[i] = aq_tree_node(&part[2 * i], &part[2 * i + 1]);
-    *ret = part[0];
+    *ret = aq_tree_fold(part, count);
     return 0;
 }
 

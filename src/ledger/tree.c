@@ -24,6 +24,14 @@ aq_digest aq_tree_node(const aq_digest *left, const aq_digest *right)
     return aq_sha256(b, sizeof b);
 }
 
+aq_digest aq_tree_fold(aq_digest *hashes, unsigned count)
+{
+    for (; count > 1; count /= 2)
+        for (unsigned i = 0; i < count / 2; i++)
+            hashes[i] = aq_tree_node(&hashes[2 * i], &hashes[2 * i + 1]);
+    return hashes[0];
+}
+
 aq_digest aq_tree_empty(void)
 {
     return aq_sha256("", 0);
