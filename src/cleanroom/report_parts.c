@@ -146,6 +146,7 @@ static void inconclusive(const json_t *report, aq_buf *out)
 {
     const json_t *coverage = json_object_get(report, "coverage"), *first = NULL;
     size_t unread = json_array_size(json_object_get(coverage, "unread")), begun;
+    size_t left_out = json_array_size(json_object_get(coverage, "layers_not_run"));
     uint64_t review = findings_of(report, "review", &first);
 
     if (review) {
@@ -158,10 +159,10 @@ static void inconclusive(const json_t *report, aq_buf *out)
         aq_buf_adds(out, " of the package could not be read");
     }
     if (stages_with(report, "inconclusive", &first)) {
-        aq_buf_adds(out, out->len > begun ? ", and " : "");
+        aq_buf_adds(out, out->len == begun ? "" : left_out ? ", " : ", and ");
         aq_buf_addf(out, "%s could not finish", aq_part_str(first, "title", "a stage"));
     }
-    if (json_array_size(json_object_get(coverage, "layers_not_run"))) {
+    if (left_out) {
         aq_buf_adds(out, out->len > begun ? ", and " : "");
         not_run(report, out);
     }

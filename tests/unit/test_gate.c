@@ -14,6 +14,9 @@ static void whole_packages_are_clean(void **state)
           "---\nname: log-reader\ndescription: Counts errors.\n---\n# Log\n\n" PROSE);
     clean(s);
     found(s, ATTRIBUTE_WANTED); /* no version, no licence: told, since the format has no need */
+    assert_non_null(strstr(find(s, AQ_RULE_L0_ATTRIBUTE_WANTED)->message,
+                           "Not given, and not required here: "));
+    assert_int_equal(s->findings->per_rule[AQ_RULE_L0_ATTRIBUTE_WANTED], 1); /* one line for all */
     judge(s, ".claude-plugin/plugin.json",
           "{\"name\": \"log-reader\", \"description\": \"Counts errors.\"}", "README.md", README);
     clean(s);
@@ -112,7 +115,8 @@ static void odd_readmes_are_told(void **state)
           "\xef\xbb\xbf" README "\r\n\tcaf\xc3\xa9\n");
     clean(s);
     judge(s, "SKILL.md", "---\nname: x-y\ndescription: d\n---\n");
-    found(s, README_THIN); /* a skill without instructions */
+    found(s, README_THIN); /* a skill without instructions; told of the file that is meant */
+    assert_non_null(strstr(find(s, AQ_RULE_L0_README_THIN)->message, "SKILL.md says hardly"));
 }
 
 /* ---- licences ---- */
