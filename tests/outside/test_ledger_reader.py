@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from conftest import PROGRAM
+
 HERE = pathlib.Path(__file__).resolve().parent
 GO = "/usr/bin/go"
 
@@ -23,7 +25,11 @@ def reader(tmp_path_factory):
     """The Go program, built with Debian's compiler from the pinned, hashed module."""
     assert os.path.exists(GO), "golang-go is not installed; run tools/setup test"
     program = tmp_path_factory.mktemp("go") / "reader"
-    env = dict(os.environ, GOFLAGS="-mod=readonly -buildvcs=false", GOTOOLCHAIN="local", CGO_ENABLED="0")
+    # Nothing is left in the user's home: modules and cache lie in the build folder. Go makes its
+    # modules read-only; -modcacherw lets the folder be removed like any other.
+    env = dict(os.environ, GOFLAGS="-mod=readonly -buildvcs=false -modcacherw",
+               GOTOOLCHAIN="local", CGO_ENABLED="0",
+               GOPATH=str(PROGRAM.parent / "go"), GOCACHE=str(PROGRAM.parent / "go/cache"))
     subprocess.run([GO, "build", "-o", program, "."], cwd=HERE / "ledger", env=env, check=True)
     return program
 
