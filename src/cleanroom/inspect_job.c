@@ -381,13 +381,16 @@ static int list_nested(job *j, aq_findings *findings, aq_err *err)
 static int run(job *j, aq_jail_io *io, aq_err *err)
 {
     aq_findings *second = aq_findings_new(j->arena);
+    aq_auto_buf wrapper = {0};
     uint64_t image;
     int r;
 
     if ((r = aq_answers_size(j->image, &image, err)) < 0 ||
-        (r = aq_answers_limits(io, &j->limits, NULL, err)) < 0 ||
+        (r = aq_answers_limits(io, &j->limits, &wrapper, err)) < 0 ||
         (r = aq_answers_files(io, j->arena, image, &j->items, &j->count, err)) < 0)
         return r;
+    if (wrapper.len > 0) /* left out of the paths, and still unpacked by whoever installs */
+        check_name(j, aq_buf_str(&wrapper));
     for (size_t i = 0; i < j->count; i++)
         check_name(j, j->items[i].path);
     check_alike(j);

@@ -27,6 +27,7 @@ typedef struct extended {
     aq_buf name, link;
     bool has_name, has_link, has_size, sparse;
     bool waiting; /* for the entry that they are about */
+    bool pax;     /* they are pax, not GNU's long names */
     uint64_t size;
 } extended;
 
@@ -122,16 +123,44 @@ static bool set_text(aq_buf *b, bool *has, const char *value, size_t len)
     return true;
 }
 
+static bool is_key(const char *key, size_t len, const char *word)
+{
+    return len == strlen(word) && memcmp(key, word, len) == 0;
+}
+
+static bool key_starts(const char *key, size_t len, const char *word)
+{
+    return len >= strlen(word) && memcmp(key, word, strlen(word)) == 0;
+}
+
+/* Names are UTF-8 for one reader and whatever this record says for another. */
+static bool charset_good(const char *value, size_t len)
+{
+    return is_key(value, len, "BINARY") || is_key(value, len, "ISO-IR 10646 2000 UTF-8");
+}
+
+/* An empty value takes a name back for one reader and is the name for another; a NUL ends a key in
+ * one and not in another; and some programs know records that make another file of this one. */
 static bool set_record(extended *x, const char *key, size_t key_len, const char *value, size_t len)
 {
-    if (key_len == 4 && memcmp(key, "path", 4) == 0)
-        return set_text(&x->name, &x->has_name, value, len);
-    if (key_len == 8 && memcmp(key, "linkpath", 8) == 0)
-        return set_text(&x->link, &x->has_link, value, len);
-    if (key_len == 4 && memcmp(key, "size", 4) == 0)
+    static const char *const others[] = {"SCHILY.realsize", "SCHILY.filetype", "SUN.holesdata",
+                                         "GNU.volume.",     "GNU.dumpdir",     "charset"};
+
+    if (memchr(key, '\0', key_len) || key[0] == ' ' || key[key_len - 1] == ' ')
+        return false;
+    if (is_key(key, key_len, "path"))
+        return len > 0 && set_text(&x->name, &x->has_name, value, len);
+    if (is_key(key, key_len, "linkpath"))
+        return len > 0 && set_text(&x->link, &x->has_link, value, len);
+    if (is_key(key, key_len, "size"))
         return set_size(x, value, len);
-    if (key_len >= 11 && memcmp(key, "GNU.sparse.", 11) == 0)
+    if (is_key(key, key_len, "hdrcharset"))
+        return charset_good(value, len);
+    if (key_starts(key, key_len, "GNU.sparse."))
         x->sparse = true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (key_starts(key, key_len, others[i]))
+            return false;
     return true;
 }
 
@@ -191,7 +220,13 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
     bool good = true;
     ssize_t n;
 
-    x->waiting = x->waiting || h->type != 'g';
+    /* Readers differ in whether a second header adds to the first one or replaces it. */
+    if (h->type == 'x' || h->type == 'g' ? x->waiting : x->pax) {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has several extended headers for one entry");
+        return 0;
+    }
+    x->waiting = h->type != 'g';
+    x->pax = h->type == 'x';
     if (size > EXTENDED_MAX) {
         broken(t, AQ_RULE_INTAKE_DAMAGED, "has an oversized extended header");
         return 0;

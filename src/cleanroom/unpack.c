@@ -270,7 +270,7 @@ static int take_nested(aq_front *f, const char *p, size_t len, aq_err *err)
 
 static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
 {
-    int r = aq_ask_limits(j, f->budget, "", err);
+    int r = aq_ask_limits(j, f->budget, f->wrapper ? f->wrapper : "", err);
 
     if (r == 0)
         r = aq_ask_files(j, p, err);

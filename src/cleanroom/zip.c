@@ -10,37 +10,19 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
-#include "cleanroom/archive.h"
+#include "cleanroom/zip_entry.h"
 
 enum {
     END_LEN = 22,
     END64_LEN = 56,
     LOCATOR_LEN = 20,
-    CENTRAL_LEN = 46,
     LOCAL_LEN = 30,
     COMMENT_MAX = 65535,
-    LINK_MAX = 4096,
     WINDOW = 256 << 10,
     OUT = 256 << 10,
     ENTRIES_MAX = 1 << 20,
-    FLAG_ENCRYPTED = 1,
-    FLAG_DESCRIPTOR = 8,
-    FLAG_STRONG = 64,
-    FLAG_UTF8 = 2048,
-    METHOD_STORED = 0,
-    METHOD_DEFLATED = 8,
 };
 #define DIRECTORY_MAX (UINT64_C(128) << 20)
-
-typedef struct zip_entry {
-    const uint8_t *central; /* in the directory */
-    const char *name;
-    uint16_t name_len, flags, method;
-    uint32_t crc, mode;
-    bool unix_mode;
-    uint64_t packed, size, local;
-} zip_entry;
 
 typedef struct zip {
     aq_archive *a;
@@ -57,25 +39,9 @@ typedef struct zip {
     z_stream inflater;
     uint64_t window_at;
     size_t window_len;
-    bool broken;
+    bool broken, has_end64;
+    uint64_t end64; /* where the locator says that the 64-bit record is */
 } zip;
-
-static uint16_t u16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-static uint32_t u32(const uint8_t *p)
-{
-    return (uint32_t)u16(p) | (uint32_t)u16(p + 2) << 16;
-}
-static uint64_t u64(const uint8_t *p)
-{
-    return u32(p) | (uint64_t)u32(p + 4) << 32;
-}
-static bool is(const uint8_t *p, char third, char fourth)
-{
-    return p[0] == 'P' && p[1] == 'K' && p[2] == (uint8_t)third && p[3] == (uint8_t)fourth;
-}
 
 static void broken(zip *z, aq_rule_id rule, const char *what)
 {
@@ -85,7 +51,8 @@ static void broken(zip *z, aq_rule_id rule, const char *what)
 
 /* ---- the end records ---- */
 
-/* Where the end record is: it must reach to the last byte, and be the only one that does. */
+/* Where the end record is: it must reach to the last byte, and be the only one that does. A second
+ * mark behind it, in its comment, is the end for readers that look for the last mark. */
 static int find_end(zip *z, uint8_t *record, uint64_t *ret, aq_err *err)
 {
     uint64_t size = z->a->source.size;
@@ -107,7 +74,7 @@ static int find_end(zip *z, uint8_t *record, uint64_t *ret, aq_err *err)
                 found = i;
         }
     }
-    if (exact > 1)
+    if (exact > 1 || (found >= 0 && loose != found))
         broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has more than one end record");
     else if (loose < 0)
         broken(z, AQ_RULE_INTAKE_TRUNCATED, "has no directory: its end is missing");
@@ -127,6 +94,17 @@ static bool marks(zip *z, uint64_t at, char third, char fourth)
     return aq_source_read(&z->a->source, at, p, 4) == 4 && is(p, third, fourth);
 }
 
+/* Some readers take the 64-bit record whenever it is there, others only for fields that say so. */
+static bool end64_agrees(const zip *z, const uint8_t *record)
+{
+    uint64_t count = u64(record + 32), size = u64(record + 40), start = u64(record + 48);
+
+    return u64(record + 24) == count && u32(record + 16) == 0 && u32(record + 20) == 0 &&
+           (z->claimed == UINT16_MAX || z->claimed == count) &&
+           (z->cd_size == UINT32_MAX || z->cd_size == size) &&
+           (z->start == UINT32_MAX || z->start == start);
+}
+
 /* The 64-bit end record lies before its locator, which lies before the end record. */
 static int read_end64(zip *z, uint64_t end, aq_err *err)
 {
@@ -143,6 +121,12 @@ static int read_end64(zip *z, uint64_t end, aq_err *err)
         broken(z, AQ_RULE_INTAKE_DAMAGED, "has a 64-bit end record that makes no sense");
         return 0;
     }
+    if (!end64_agrees(z, record) || u32(locator + 4) != 0 || u32(locator + 16) != 1) {
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has two end records that contradict each other");
+        return 0;
+    }
+    z->end64 = u64(locator + 8);
+    z->has_end64 = true;
     z->claimed = u64(record + 32);
     z->cd_size = u64(record + 40);
     z->start = u64(record + 48);
@@ -200,50 +184,12 @@ static int read_end(zip *z, aq_err *err)
     if ((r = read_end64(z, at, err)) < 0 || z->broken)
         return r;
     place_directory(z);
+    if (!z->broken && z->has_end64 && z->end64 + z->delta != z->cd_end)
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has two places for its 64-bit end record");
     return 0;
 }
 
 /* ---- the directory ---- */
-
-/* Looks for one field in extra data; NULL when it is not there or the data is malformed. */
-static const uint8_t *extra_field(const uint8_t *p, size_t len, uint16_t id, size_t *ret)
-{
-    while (len >= 4) {
-        size_t n = u16(p + 2);
-        if (n > len - 4)
-            return NULL;
-        if (u16(p) == id) {
-            *ret = n;
-            return p + 4;
-        }
-        p += 4 + n;
-        len -= 4 + n;
-    }
-    return NULL;
-}
-
-static bool take64(const uint8_t **p, size_t *len, uint64_t *field)
-{
-    if (*field != UINT32_MAX)
-        return true;
-    if (*len < 8)
-        return false;
-    *field = u64(*p);
-    *p += 8;
-    *len -= 8;
-    return true;
-}
-
-static bool wide_fields(const uint8_t *extra, size_t len, uint64_t *size, uint64_t *packed,
-                        uint64_t *local)
-{
-    size_t n = 0;
-    const uint8_t *p = extra_field(extra, len, 1, &n);
-
-    if (!p) /* exactly 4 GiB - 1 without the field is possible and absurd: refuse */
-        return *size != UINT32_MAX && *packed != UINT32_MAX && (!local || *local != UINT32_MAX);
-    return take64(&p, &n, size) && take64(&p, &n, packed) && (!local || take64(&p, &n, local));
-}
 
 static bool parse_central(const zip *z, const uint8_t *p, size_t left, zip_entry *e, size_t *used)
 {
@@ -264,7 +210,8 @@ static bool parse_central(const zip *z, const uint8_t *p, size_t left, zip_entry
                      .local = u32(p + 42),
                      .unix_mode = host == 3 || host == 19,
                      .mode = u32(p + 38) >> 16};
-    if (!wide_fields(p + CENTRAL_LEN + e->name_len, extra, &e->size, &e->packed, &e->local))
+    if (!zip_extras_good(p + CENTRAL_LEN + e->name_len, extra) || (u16(p + 34) != 0) ||
+        !zip_wide_fields(p + CENTRAL_LEN + e->name_len, extra, &e->size, &e->packed, &e->local))
         return false;
     if (__builtin_add_overflow(e->local, z->delta, &e->local) || e->local > z->start ||
         e->packed > z->start || e->size > INT64_MAX)
@@ -290,7 +237,7 @@ static int read_directory(zip *z, aq_err *err)
         if (z->count == z->claimed)
             break;
         if (!parse_central(z, z->directory + at, len - at, &z->entries[z->count++], &used)) {
-            broken(z, AQ_RULE_INTAKE_DAMAGED, "has a directory that makes no sense");
+            broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has a directory that programs read differently");
             return 0;
         }
     }
@@ -325,18 +272,19 @@ static int window(zip *z, uint64_t at, size_t len, const uint8_t **ret, size_t *
     return 0;
 }
 
+/* Where a descriptor follows the entry, its header may leave open what was not known yet. */
 static bool local_sizes_agree(const zip_entry *e, const uint8_t *p, const uint8_t *extra,
                               size_t extra_len)
 {
     uint64_t packed = u32(p + 18), size = u32(p + 22);
-    bool none = e->flags & FLAG_DESCRIPTOR;
+    uint32_t crc = u32(p + 14);
+    bool open = e->flags & FLAG_DESCRIPTOR;
 
-    if (none && u32(p + 14) == 0 && (packed == 0 || packed == UINT32_MAX) &&
-        (size == 0 || size == UINT32_MAX))
-        return true;
-    if (!wide_fields(extra, extra_len, &size, &packed, NULL))
+    if (!zip_wide_fields(extra, extra_len, &size, &packed, NULL))
         return false;
-    return u32(p + 14) == e->crc && packed == e->packed && size == e->size;
+    return (crc == e->crc || (open && crc == 0)) &&
+           (packed == e->packed || (open && packed == 0)) &&
+           (size == e->size || (open && size == 0));
 }
 
 /* Compares the local header with the directory; the place of the data, or 0 if they disagree. */
@@ -344,7 +292,7 @@ static int check_local(zip *z, const zip_entry *e, uint64_t *data, aq_err *err)
 {
     const uint8_t *p = NULL;
     size_t have = 0, need = LOCAL_LEN + (size_t)e->name_len;
-    uint16_t both = FLAG_ENCRYPTED | FLAG_DESCRIPTOR | FLAG_UTF8;
+    uint16_t both = (uint16_t) ~(2 | 4); /* how hard the packer tried */
     int r = window(z, e->local, need, &p, &have, err);
     size_t extra;
 
@@ -358,7 +306,8 @@ static int check_local(zip *z, const zip_entry *e, uint64_t *data, aq_err *err)
     extra = u16(p + 28);
     if ((r = window(z, e->local, need + extra, &p, &have, err)) < 0)
         return r;
-    if (have < need + extra || !local_sizes_agree(e, p, p + need, extra))
+    if (have < need + extra || !local_sizes_agree(e, p, p + need, extra) ||
+        !zip_extras_good(p + need, extra) || !zip_same_extra_name(e, p + need, extra))
         return 0;
     *data = e->local + need + extra;
     return 0;
@@ -472,69 +421,11 @@ static int gather(void *arg, const void *data, size_t len, aq_err *err)
     return 0;
 }
 
-static void classify(const zip_entry *e, aq_entry *out)
-{
-    uint32_t type = e->unix_mode ? e->mode & S_IFMT : 0;
-    bool folder = e->name_len > 0 && e->name[e->name_len - 1] == '/';
-
-    *out = (aq_entry){.kind = folder ? AQ_ENTRY_FOLDER : AQ_ENTRY_FILE,
-                      .name = e->name,
-                      .name_len = e->name_len,
-                      .size = e->size,
-                      .mode = e->unix_mode ? e->mode & 07777 : 0,
-                      .rule = AQ_RULE_INTAKE_UNSUPPORTED};
-    if (type == S_IFLNK) {
-        out->kind = AQ_ENTRY_SYMLINK;
-    } else if (type != 0 && type != S_IFREG && type != S_IFDIR) {
-        out->kind = AQ_ENTRY_SPECIAL;
-        out->reason = "a device, FIFO or socket";
-    }
-    if (e->flags & (FLAG_ENCRYPTED | FLAG_STRONG)) {
-        out->kind = AQ_ENTRY_UNREAD;
-        out->reason = "encrypted";
-        out->rule = AQ_RULE_INTAKE_ENCRYPTED;
-    } else if (e->method != METHOD_STORED && e->method != METHOD_DEFLATED) {
-        out->kind = AQ_ENTRY_UNREAD;
-        out->reason = "unknown compression method";
-    } else if (out->kind == AQ_ENTRY_SYMLINK && e->size > LINK_MAX) {
-        out->kind = AQ_ENTRY_UNREAD;
-        out->reason = "link with an oversized target";
-    }
-}
-
-/* An extra field may carry the name once more, in UTF-8: it replaces a name in an old code page and
- * must not contradict a good one. */
-static bool unicode_name(const zip_entry *e, aq_entry *out, bool *twice)
-{
-    size_t n = 0;
-    const uint8_t *p =
-        extra_field(e->central + CENTRAL_LEN + e->name_len, u16(e->central + 30), 0x7075, &n);
-
-    if (!p || n < 6 || p[0] != 1)
-        return true;
-    *twice = true;
-    if (n - 5 == e->name_len && memcmp(p + 5, e->name, e->name_len) == 0)
-        return true;
-    if (aq_utf8_valid(e->name, e->name_len))
-        return false;
-    out->name = (const char *)p + 5;
-    out->name_len = n - 5;
-    return true;
-}
-
-static bool plain_ascii(const zip_entry *e)
-{
-    for (size_t i = 0; i < e->name_len; i++)
-        if ((uint8_t)e->name[i] >= 0x80)
-            return false;
-    return true;
-}
-
-static int mismatch(zip *z, const zip_entry *e, const char *what, aq_err *err)
+static int mismatch(zip *z, const zip_entry *e, aq_rule_id rule, const char *what, aq_err *err)
 {
     uint64_t bytes = e->packed < z->a->read ? e->packed : z->a->read;
 
-    aq_archive_finding(z->a, AQ_RULE_INTAKE_ZIP_MISMATCH, true, e->name, e->name_len, "%s", what);
+    aq_archive_finding(z->a, rule, true, e->name, e->name_len, "%s", what);
     z->a->unseen = true;
     z->a->read -= bytes;
     return aq_archive_unread(z->a, "(an entry that contradicts the directory)",
@@ -546,14 +437,20 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
 {
     const aq_sink *sink = z->a->sink;
     aq_auto_buf target = {0};
-    bool whole = true, twice = false;
+    bool whole = true;
     aq_entry out;
     int r, verdict;
 
-    classify(e, &out);
-    if (!unicode_name(e, &out, &twice) || (out.kind == AQ_ENTRY_FOLDER && e->size > 0))
-        return mismatch(z, e, "The entry has two names, or is a folder with contents.", err);
-    if (!plain_ascii(e) && !(e->flags & FLAG_UTF8) && !twice)
+    zip_classify(e, &out);
+    if (!zip_unicode_name(e, &out))
+        return mismatch(z, e, AQ_RULE_INTAKE_ZIP_MISMATCH, "The entry has two names.", err);
+    if (!zip_kind_clear(e) || (e->name_len > 0 && e->name[e->name_len - 1] == '/' && e->size > 0))
+        return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
+                        "A folder to one program is a file or a link to another one.", err);
+    if (e->flags & ~FLAGS_KNOWN)
+        return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
+                        "The entry has marks that only some programs know.", err);
+    if (!zip_plain_ascii(e) && !(e->flags & FLAG_UTF8))
         aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_CODEPAGE, false, e->name, e->name_len,
                            "does not say in which encoding its name is; programs guess");
     if (out.kind == AQ_ENTRY_SYMLINK) {
@@ -629,6 +526,13 @@ static int one_entry(zip *z, size_t i, uint64_t *at, aq_err *err)
     }
     if ((r = descriptor(z, e, end, next - end, &tail, err)) < 0)
         return r;
+    if ((e->flags & FLAG_DESCRIPTOR) && tail == 0) {
+        /* Who reads from the front takes other bytes for it. */
+        *at = end;
+        z->a->read += end - e->local;
+        return mismatch(z, e, AQ_RULE_INTAKE_ZIP_MISMATCH,
+                        "The sizes that should follow the entry do not.", err);
+    }
     *at = end + tail;
     z->a->read += *at - e->local;
     return give(z, e, data, err);
