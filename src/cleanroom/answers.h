@@ -29,7 +29,10 @@ enum {
     AQ_TELL_ACCOUNT,  /* aq_account */
     AQ_TELL_NESTED,   /* aq_nested_record, then format, then the path (raw) */
     AQ_TELL_MODEL,    /* JSON: the manifest */
+    AQ_TELL_LEFT_OUT, /* u8 AQ_LEFT_…, u32 length of path, path (raw), target or device */
 };
+
+enum { AQ_LEFT_LINK = 1, AQ_LEFT_SPECIAL = 2 };
 
 typedef struct aq_limits {
     uint64_t limit[AQ_BUDGET_COUNT];

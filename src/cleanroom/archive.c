@@ -101,7 +101,7 @@ static int compressed(const aq_source *source, aq_filter filter, aq_format *ret,
     if (n < (ssize_t)sizeof block)
         ret->tar = state == AQ_STREAM_TRUNCATED || state == AQ_STREAM_DAMAGED;
     else
-        ret->tar = aq_tar_header(block);
+        ret->tar = aq_tar_start(block);
     ret->accepted = ret->tar;
     if (filter == AQ_FILTER_GZIP)
         ret->name = ret->tar ? "tar.gz" : "gz";
@@ -126,7 +126,7 @@ int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err)
         return compressed(source, AQ_FILTER_ZSTD, ret, err);
     if (starts(head, (size_t)n, "\0asm", 4))
         *ret = (aq_format){.name = "wasm", .accepted = true, .wasm = true};
-    else if (n == sizeof head && aq_tar_header(head))
+    else if (n == sizeof head && aq_tar_start(head))
         *ret = (aq_format){.name = "tar", .accepted = true, .tar = true};
     else if (zip_head(head, (size_t)n) || tail_is_zip(tail, (size_t)m))
         *ret = (aq_format){.name = "zip", .accepted = true, .zip = true};

@@ -107,8 +107,8 @@ typedef struct aq_format {
 
 /* NULL name: nothing that we know. For compressed data a first block is decoded to look inside. */
 int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err);
-/* Does a 512-byte block carry a good tar header? */
-bool aq_tar_header(const uint8_t block[static 512]);
+/* Can a tar archive begin with this block: a good header, or the zeros of an empty one? */
+bool aq_tar_start(const uint8_t block[static 512]);
 /* The same by the first bytes alone, for nested files: cheap, may be wrong about gzip and zstd. */
 bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len);
 

@@ -128,6 +128,7 @@ static void changed(walk *w)
 {
     aq_findings_add_incomplete(w->front->findings, AQ_RULE_INTAKE_CHANGED, aq_buf_str(&w->path),
                                "The file changed while it was being read.");
+    aq_front_unread(w->front, aq_buf_str(&w->path), "changed while being read", 0);
 }
 
 /* Copies up to the size that fstat told, then sees whether the file ends there. A read error is the
@@ -175,12 +176,10 @@ static int take(walk *w, int fd, const struct stat *st, aq_err *err)
     if (r < 0 || (r = copy(w, fd, size, &got, &read_error, err)) < 0)
         return r;
     if (read_error || got > size) {
-        if (read_error) {
+        if (read_error)
             unreadable(w, "file", read_error);
-        } else {
+        else
             changed(w);
-            aq_front_unread(f, aq_buf_str(&w->path), "changed while being read", 0);
-        }
         return aq_image_drop(f->image, err);
     }
     if (got < size)
@@ -223,6 +222,15 @@ static int file(walk *w, int dir, const char *leaf, aq_err *err)
     return take(w, fd, &st, err);
 }
 
+/* No file of the package, and part of its digest all the same. */
+static void left_out(walk *w, const char *kind, const char *what, size_t len)
+{
+    aq_digest content = aq_sha256(what, len);
+
+    if (!aq_front_left_out(w->front, kind, w->path.data, w->path.len, &content))
+        over_budget(w, AQ_BUDGET_FILES, 0, true);
+}
+
 static void link_at(walk *w, int dir, const char *leaf)
 {
     char target[4097];
@@ -237,6 +245,7 @@ static void link_at(walk *w, int dir, const char *leaf)
     stays = aq_link_stays(aq_buf_str(&w->path), target, (size_t)n);
     aq_findings_add(w->front->findings, stays ? AQ_RULE_INTAKE_LINK : AQ_RULE_INTAKE_LINK_ESCAPE,
                     aq_buf_str(&w->path), "Symbolic link to %.200s.", target);
+    left_out(w, "link", target, (size_t)n);
 }
 
 static const char *special_name(unsigned char type)
@@ -253,6 +262,15 @@ static const char *special_name(unsigned char type)
     default:
         return "of no known type";
     }
+}
+
+static void special(walk *w, unsigned char type)
+{
+    const char *what = special_name(type);
+
+    aq_findings_add(w->front->findings, AQ_RULE_INTAKE_SPECIAL, aq_buf_str(&w->path),
+                    "The entry is %s.", what);
+    left_out(w, "special", what, strlen(what));
 }
 
 static int folder(walk *w, int fd, unsigned depth, aq_err *err);
@@ -296,8 +314,7 @@ static int one(walk *w, int dir, name *n, unsigned depth, aq_err *err)
     else if (n->type == DT_LNK)
         link_at(w, dir, n->text);
     else
-        aq_findings_add(w->front->findings, AQ_RULE_INTAKE_SPECIAL, aq_buf_str(&w->path),
-                        "The entry is %s.", special_name(n->type));
+        special(w, n->type);
     w->path.len = before;
     w->path.data[before] = '\0';
     return r;

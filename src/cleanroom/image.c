@@ -243,7 +243,6 @@ int aq_image_seal(aq_image *m, const char *wrapper, size_t path_max, aq_package 
     ret->files = files;
     ret->count = m->count;
     ret->bytes = m->at;
-    ret->digest = aq_package_digest(files, m->count);
     close(m->fd);
     m->fd = -1;
     return 0;

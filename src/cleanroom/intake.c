@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cleanroom/answers.h"
+#include "cleanroom/paths.h"
 
 enum { MODEL_MAX = 16 << 20 };
 
@@ -94,8 +95,11 @@ static bool ends_with(const char *s, const char *end)
 
 static bool is_envelope(const char *path)
 {
+    const char *slash = strrchr(path, '/');
     struct stat st;
 
+    if (aq_part_of_package(slash ? slash + 1 : path))
+        return false;
     return ends_with(path, ".json") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
@@ -176,6 +180,17 @@ static int unpack_and_read(aq_arena *a, const char *artifact, const char *temp_d
     return 0;
 }
 
+/* Two refused envelopes are two submissions: the digest of nothing would make them one. */
+static aq_digest envelope_digest(const char *path)
+{
+    aq_auto_free char *text = aq_realloc(NULL, AQ_ENVELOPE_BYTES + 1, 1);
+    aq_auto_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : aq_pread_full(fd, text, AQ_ENVELOPE_BYTES + 1, 0);
+    aq_left_out left = {"envelope", "", aq_sha256(text, n < 0 ? 0 : (size_t)n)};
+
+    return aq_package_digest(NULL, 0, &left, 1);
+}
+
 /* An envelope that cannot be read is a bad submission, not a failure of ours: nothing in it is
  * believed, and the walk records that it was refused. */
 static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *findings,
@@ -193,7 +208,7 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
     in.submission.publisher = "unknown";
     in.submission.tier = AQ_TIER_NEW;
     in.package.name = aq_text_quoted(a, base_name(path), strlen(base_name(path)), 1024);
-    in.package.digest = aq_package_digest(NULL, 0);
+    in.package.digest = envelope_digest(path);
     aq_capabilities_seal(&in.manifest.declared);
     aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "%s", reason);
     *ret = in;

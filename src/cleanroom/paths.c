@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *rule)
@@ -61,6 +62,24 @@ bool aq_link_stays(const char *path, const char *target, size_t target_len)
         at += n + 1;
     }
     return true;
+}
+
+const char *aq_part_of_package(const char *name)
+{
+    static const struct {
+        const char *name, *of;
+    } parts[] = {
+        {"SKILL.md", "a skill"},          {"plugin.json", "a plugin"},
+        {"marketplace.json", "a plugin"}, {".mcp.json", "a plugin"},
+        {"server.json", "an MCP server"}, {"package.json", "a package"},
+        {"manifest.json", "a package"},   {"pyproject.toml", "a package"},
+        {"README.md", "a package"},       {"LICENSE", "a package"},
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcasecmp(name, parts[i].name) == 0)
+            return parts[i].of;
+    return NULL;
 }
 
 /* ---- the set ---- */

@@ -34,3 +34,6 @@ void aq_path_set_free(aq_path_set *s);
 /* Remembers a file or folder and the folders above it. */
 aq_seen aq_path_set_add(aq_path_set *s, const char *path, size_t len, bool folder);
 size_t aq_path_set_folders(const aq_path_set *s);
+
+/* What a file of this name is usually one part of ("a skill"), or NULL. */
+const char *aq_part_of_package(const char *name);

@@ -106,6 +106,8 @@ static int fetch(aq_stream *s, aq_err *err)
         return aq_fail(err, (int)n, "cannot read the archive: %s", strerror((int)-n));
     s->at += (uint64_t)n;
     s->in_len += (size_t)n;
+    if (n == 0) /* it became shorter while being read: this is its end */
+        s->source.size = s->at;
     return 0;
 }
 

@@ -79,17 +79,18 @@ static bool checksum_good(const uint8_t *block)
 
     for (size_t i = 0; i < BLOCK; i++)
         sum += i >= 148 && i < 156 ? ' ' : block[i];
-    return number((const char *)block + 148, 8, &want) && want == sum;
-}
-
-bool aq_tar_header(const uint8_t block[static 512])
-{
-    return block[0] != '\0' && checksum_good(block);
+    /* In base 256 it is no checksum to every reader; one of them goes on behind the header. */
+    return block[148] < 0x80 && number((const char *)block + 148, 8, &want) && want == sum;
 }
 
 static bool zero_block(const uint8_t *b, size_t len)
 {
     return len == 0 || (b[0] == 0 && memcmp(b, b + 1, len - 1) == 0);
+}
+
+bool aq_tar_start(const uint8_t block[static 512])
+{
+    return zero_block(block, BLOCK) || (block[0] != '\0' && checksum_good(block));
 }
 
 /* ---- extension headers ---- */

@@ -36,6 +36,20 @@ void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_
         (aq_unread){aq_text_quoted(f->arena, place, strlen(place), 4096), reason, bytes};
 }
 
+bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t path_len,
+                       const aq_digest *content)
+{
+    if (f->left_count >= f->budget->limit[AQ_BUDGET_FILES])
+        return false;
+    if (f->left_count == f->left_cap) {
+        f->left_cap = f->left_cap ? 2 * f->left_cap : 16;
+        f->left = aq_realloc(f->left, f->left_cap, sizeof *f->left);
+    }
+    f->left[f->left_count++] =
+        (aq_left_out){kind, aq_arena_strndup(f->arena, path, path_len), *content};
+    return true;
+}
+
 void aq_front_progress(aq_front *f)
 {
     uint64_t files = aq_image_count(f->image);
@@ -43,7 +57,9 @@ void aq_front_progress(aq_front *f)
     if (!f->progress || files < f->next_progress)
         return;
     f->next_progress = files + PROGRESS_EVERY;
-    f->progress(f->progress_arg, "unpacking", files, aq_image_bytes(f->image));
+    f->progress(f->progress_arg,
+                f->form && strcmp(f->form, "folder") == 0 ? "reading" : "unpacking", files,
+                aq_image_bytes(f->image));
 }
 
 /* A failure of the jailed side: of the package or its reader, not of this machine. */
@@ -138,6 +154,25 @@ static int take_wrapper(aq_front *f, const char *p, size_t len, aq_err *err)
     return 0;
 }
 
+static int take_left_out(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    const char *kind = len > 0 && p[0] == AQ_LEFT_LINK ? "link" : "special";
+    uint32_t path_len;
+    const size_t start = 1 + sizeof path_len;
+    aq_digest content;
+
+    if (len < start || (p[0] != AQ_LEFT_LINK && p[0] != AQ_LEFT_SPECIAL))
+        return aq_fail(err, -EBADMSG, "malformed link or device");
+    memcpy(&path_len, p + 1, sizeof path_len);
+    if (path_len > len - start ||
+        !aq_path_canonical(p + start, path_len, f->budget->limit[AQ_BUDGET_PATH]))
+        return aq_fail(err, -EBADMSG, "malformed link or device");
+    content = aq_sha256(p + start + path_len, len - start - path_len);
+    if (!aq_front_left_out(f, kind, p + start, path_len, &content))
+        return aq_fail(err, -EBADMSG, "more links than allowed");
+    return 0;
+}
+
 /* Every byte is accounted for: what was read and what is named as unread make the whole. */
 static int take_account(reading *r, const void *p, size_t len, aq_err *err)
 {
@@ -173,44 +208,65 @@ static int take(reading *r, uint16_t type, const void *p, size_t len, aq_err *er
         return take_wrapper(f, p, len, err);
     case AQ_TELL_ACCOUNT:
         return take_account(r, p, len, err);
+    case AQ_TELL_LEFT_OUT:
+        return take_left_out(f, p, len, err);
     default:
         return aq_answers_take(f->findings, type, p, len, err);
     }
 }
 
-/* Reads answers to the end; while none is there, hashes a piece of the artifact. */
-static int converse(reading *r, aq_jail *j, int fd, aq_hash *h, aq_err *err)
+/* The artifact's digest, made piece by piece while the jail reads. */
+typedef struct hashing {
+    aq_hash *hash;
+    int fd;
+    uint64_t done, size;
+    char *piece;
+} hashing;
+
+static int hash_piece(hashing *h, aq_err *err)
 {
-    aq_auto_free char *piece = aq_realloc(NULL, HASH_AT_ONCE, 1);
-    uint64_t hashed = 0;
+    uint64_t left = h->size - h->done;
+    ssize_t n = aq_pread_full(h->fd, h->piece, left < HASH_AT_ONCE ? (size_t)left : HASH_AT_ONCE,
+                              (off_t)h->done);
+
+    if (n < 0)
+        return aq_fail(err, (int)n, "cannot read the artifact: %s", strerror((int)-n));
+    aq_hash_add(h->hash, h->piece, (size_t)n);
+    /* It became shorter: that is told as a change when all is read. */
+    h->done = n == 0 ? h->size : h->done + (uint64_t)n;
+    return 0;
+}
+
+/* Reads answers to the end; while none is there, hashes a piece of the artifact. */
+static int converse(reading *r, aq_jail *j, hashing *h, aq_err *err)
+{
     int got;
 
     do {
         const void *payload;
         uint16_t type;
         size_t len;
-        while (hashed < r->size && !aq_jail_ready(j)) {
-            ssize_t n = aq_pread_full(fd, piece, HASH_AT_ONCE, (off_t)hashed);
-            if (n <= 0)
-                return aq_fail(err, n < 0 ? (int)n : -EIO, "cannot read the artifact");
-            aq_hash_add(h, piece, (size_t)n);
-            hashed += (uint64_t)n;
-        }
-        got = aq_jail_next(j, &type, &payload, &len, err);
-        if (got == 1) {
-            int bad = take(r, type, payload, len, err);
-            if (bad < 0)
+        int bad;
+        while (h->done < h->size && !aq_jail_ready(j))
+            if ((bad = hash_piece(h, err)) < 0)
                 return bad;
-        }
+        got = aq_jail_next(j, &type, &payload, &len, err);
+        if (got == 1 && (bad = take(r, type, payload, len, err)) < 0)
+            return bad;
     } while (got == 1);
-    while (got == 0 && hashed < r->size) {
-        ssize_t n = aq_pread_full(fd, piece, HASH_AT_ONCE, (off_t)hashed);
-        if (n <= 0)
-            return aq_fail(err, n < 0 ? (int)n : -EIO, "cannot read the artifact");
-        aq_hash_add(h, piece, (size_t)n);
-        hashed += (uint64_t)n;
-    }
     return got;
+}
+
+/* Also when the reader died: a package of which nothing is known has this digest at least. */
+static int finish_hash(hashing *h, aq_digest *ret, aq_err *err)
+{
+    int r = 0;
+
+    while (r == 0 && h->done < h->size)
+        r = hash_piece(h, err);
+    *ret = aq_hash_end(h->hash);
+    free(h->piece);
+    return r;
 }
 
 int aq_front_artifact(aq_front *f, int fd, uint64_t size, const char *name, aq_digest *packed,
@@ -219,25 +275,29 @@ int aq_front_artifact(aq_front *f, int fd, uint64_t size, const char *name, aq_d
     const uint64_t *limit = f->budget->limit;
     uint64_t files = limit[AQ_BUDGET_FILES], bytes = limit[AQ_BUDGET_BYTES];
     reading state = {.front = f, .size = size};
-    aq_hash *h;
+    hashing h = {.fd = fd, .size = size};
     aq_jail *j;
-    int r = aq_jail_start("unpack", &fd, 1, &j, err);
+    aq_err late = {0};
+    int r = aq_jail_start("unpack", &fd, 1, &j, err), hashed;
 
     if (r < 0)
         return r;
     aq_jail_limit(j, 4 * files + bytes / 4096 + 100000,
                   bytes + files * (2 * limit[AQ_BUDGET_PATH] + 64) + (64 << 20));
-    h = aq_hash_begin();
+    h.hash = aq_hash_begin();
+    h.piece = aq_realloc(NULL, HASH_AT_ONCE, 1);
     r = aq_ask_limits(j, f->budget, name, err);
     if (r == 0)
         r = aq_jail_finish(j, err);
     if (r == 0)
-        r = converse(&state, j, fd, h, err);
+        r = converse(&state, j, &h, err);
     aq_jail_stop(j);
     if (r == 0 && (!state.has_account || aq_image_is_open(f->image)))
         r = aq_fail(err, -EBADMSG, "the unpacker's answer is not whole");
-    *packed = aq_hash_end(h);
-    return r;
+    hashed = finish_hash(&h, packed, &late);
+    if (hashed < 0)
+        *err = late;
+    return hashed < 0 ? hashed : r;
 }
 
 /* ---- answers of job "inspect" ---- */
@@ -329,7 +389,7 @@ static int give_up(aq_front *f, const char *temp_dir, uint64_t size, aq_err *err
                                "The package could not be unpacked: %s", err->text);
     aq_image_free(f->image);
     f->image = NULL;
-    f->unread_count = 0;
+    f->unread_count = f->left_count = 0;
     f->wrapper = NULL;
     f->budget->spent[AQ_BUDGET_FILES] = f->budget->spent[AQ_BUDGET_BYTES] = 0;
     aq_front_unread(f, "(the whole input)", "its reader died", size);
@@ -377,6 +437,38 @@ static const char *last_part(aq_arena *a, const char *path)
                           1024);
 }
 
+/* A package that was read whole has the digest of its files, links and devices. Of one that was not
+ * the digest also covers the artifact, or for a folder the places that were not read: otherwise the
+ * evidence of what could not be read would hold for the innocent rest of it. */
+static void seal_digest(aq_front *f, aq_package *p)
+{
+    size_t around = f->wrapper ? strlen(f->wrapper) + 1 : 0;
+    aq_auto_free aq_left_out *left = aq_alloc((f->left_count + f->unread_count + 1) * sizeof *left);
+    size_t count = 0;
+
+    for (; count < f->left_count; count++) {
+        left[count] = f->left[count];
+        if (strlen(left[count].path) > around)
+            left[count].path += around;
+    }
+    if (f->unread_count == 0 && !f->findings->incomplete) {
+        p->digest = aq_package_digest(p->files, p->count, left, count);
+        return;
+    }
+    if (f->form && strcmp(f->form, "folder") == 0) {
+        for (size_t i = 0; i < f->unread_count; i++) {
+            aq_auto_buf why = {0};
+            aq_buf_addf(&why, "%s %llu", f->unread[i].reason,
+                        (unsigned long long)f->unread[i].bytes);
+            left[count++] =
+                (aq_left_out){"unread", f->unread[i].place, aq_sha256(why.data, why.len)};
+        }
+    } else {
+        left[count++] = (aq_left_out){"artifact", "", p->packed};
+    }
+    p->digest = aq_package_digest(p->files, p->count, left, count);
+}
+
 static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
 {
     int r = aq_image_seal(f->image, f->wrapper, f->budget->limit[AQ_BUDGET_PATH], p, err);
@@ -388,6 +480,7 @@ static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
     p->wrapper = f->wrapper ? aq_text_quoted(f->arena, f->wrapper, strlen(f->wrapper), 1024) : NULL;
     if (p->count == 0 && !f->findings->incomplete)
         aq_findings_add(f->findings, AQ_RULE_INTAKE_EMPTY, NULL, "There is no file in it.");
+    seal_digest(f, p);
     r = aq_front_inspect(f, p, err);
     p->unread = in_arena(f->arena, f->unread, f->unread_count, sizeof *f->unread);
     p->unread_count = f->unread_count;
@@ -439,6 +532,7 @@ int aq_unpack(aq_arena *a, const char *path, const char *temp_dir, aq_budget *bu
         r = give_up(&f, temp_dir, p.packed_bytes, err) < 0 ? -EIO : finish(&f, path, &p, err);
     aq_image_free(f.image);
     free(f.unread);
+    free(f.left);
     free(f.nested);
     if (r == 0)
         *ret = p;

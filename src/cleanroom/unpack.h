@@ -18,12 +18,18 @@ typedef struct aq_front {
     const char *wrapper; /* raw, NULL when there is none */
     aq_unread *unread;
     size_t unread_count, unread_cap;
+    aq_left_out *left; /* paths with the folder around everything */
+    size_t left_count, left_cap;
     aq_nested *nested;
     size_t nested_count, nested_cap;
 } aq_front;
 
 /* `place` is quoted here; `reason` must live in the arena or for ever. */
 void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_t bytes);
+/* Makes something that is no file of the package count in its digest; `kind` must live for ever.
+ * False when there are more of them than files are allowed. */
+bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t path_len,
+                       const aq_digest *content);
 void aq_front_progress(aq_front *f);
 
 /* Reads a folder; takes the descriptor. */

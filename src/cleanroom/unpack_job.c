@@ -11,7 +11,7 @@
 #include "cleanroom/paths.h"
 #include "model/package.h"
 
-enum { UNREAD_MAX = 1000, RATIO_FREE = 16 << 20 };
+enum { UNREAD_MAX = 1000, RATIO_FREE = 16 << 20, LINK_MAX = 4096 };
 
 typedef struct job {
     const aq_teller *teller;
@@ -22,7 +22,7 @@ typedef struct job {
     aq_buf path; /* of the entry at hand */
     aq_buf wrapper;
     bool wrapped, first; /* every entry so far lay in one folder */
-    uint64_t files, passed, written;
+    uint64_t files, left, passed, written;
     size_t unread_count;
     uint64_t unread_rest;
 } job;
@@ -158,17 +158,37 @@ static int check_seen(job *j, const aq_entry *e, aq_err *err)
 
 /* ---- entries ---- */
 
+/* Links and devices are no files of the package, but its digest must know them. */
+static int tell_left_out(job *j, const aq_entry *e, char kind, const char *what, size_t len,
+                         aq_err *err)
+{
+    uint32_t path_len = (uint32_t)j->path.len;
+    aq_auto_buf b = {0};
+    int r;
+
+    if (++j->left > limit(j, AQ_BUDGET_FILES))
+        return out_of(j, AQ_BUDGET_FILES, e);
+    aq_buf_addc(&b, kind);
+    aq_buf_add(&b, (const char *)&path_len, sizeof path_len);
+    aq_buf_add(&b, j->path.data, j->path.len);
+    aq_buf_add(&b, what, len);
+    r = aq_tell(j->teller, AQ_TELL_LEFT_OUT, b.data, b.len, err);
+    return r < 0 ? r : AQ_SINK_SKIP;
+}
+
 static int link_entry(job *j, const aq_entry *e, aq_err *err)
 {
     bool stays;
 
     if (e->kind == AQ_ENTRY_HARD_LINK)
         return leave_out(j, e, AQ_RULE_INTAKE_LINK_HARD, "hard link", err);
+    if (e->link_len > LINK_MAX)
+        return leave_out(j, e, AQ_RULE_INTAKE_LINK_ESCAPE, "link with an oversized target", err);
     stays = aq_link_stays(aq_buf_str(&j->path), e->link, e->link_len);
     aq_archive_finding(&j->archive, stays ? AQ_RULE_INTAKE_LINK : AQ_RULE_INTAKE_LINK_ESCAPE, false,
                        e->name, e->name_len, "Symbolic link to %.*s.",
                        (int)(e->link_len < 200 ? e->link_len : 200), e->link);
-    return AQ_SINK_SKIP;
+    return tell_left_out(j, e, AQ_LEFT_LINK, e->link, e->link_len, err);
 }
 
 static int take_file(job *j, const aq_entry *e, aq_err *err)
@@ -227,7 +247,7 @@ static int entry(void *arg, const aq_entry *e, aq_err *err)
     case AQ_ENTRY_SPECIAL:
         aq_archive_finding(&j->archive, AQ_RULE_INTAKE_SPECIAL, false, e->name, e->name_len,
                            "The entry is %s.", e->reason);
-        return AQ_SINK_SKIP;
+        return tell_left_out(j, e, AQ_LEFT_SPECIAL, e->reason, strlen(e->reason), err);
     case AQ_ENTRY_UNREAD:
         break;
     }
@@ -292,17 +312,22 @@ static int read_wasm(job *j, const char *name, aq_err *err)
     return r < 0 ? r : end(j, a->read == a->source.size, err);
 }
 
-static int not_accepted(job *j, const aq_format *f, aq_err *err)
+#define ACCEPTED "a folder, .tar, .tar.gz, .tar.zst, .zip or .wasm"
+
+/* Says what to do: who names one file of a package meant the folder that it is in. */
+static int not_accepted(job *j, const aq_format *f, const char *name, aq_err *err)
 {
+    const char *of = aq_part_of_package(name);
+
     if (f->name)
         aq_archive_finding(&j->archive, AQ_RULE_INTAKE_FORMAT, true, NULL, 0,
-                           "The input is %s, which is not accepted: send a folder, .tar, .tar.gz, "
-                           ".tar.zst, .zip or .wasm.",
-                           f->name);
+                           "The input is %s, which is not accepted: send " ACCEPTED ".", f->name);
+    else if (of)
+        aq_archive_finding(&j->archive, AQ_RULE_INTAKE_FORMAT, true, NULL, 0,
+                           "%s is one file of %s: name its folder.", name, of);
     else
         aq_archive_finding(&j->archive, AQ_RULE_INTAKE_FORMAT, true, NULL, 0,
-                           "The input is no package that is known: send a folder, .tar, .tar.gz, "
-                           ".tar.zst, .zip or .wasm.");
+                           "The input is no package that is known: send " ACCEPTED ".");
     return aq_archive_unread(&j->archive, "(the whole input)", "format not accepted",
                              j->archive.source.size, err);
 }
@@ -315,7 +340,7 @@ static int read_artifact(job *j, const char *name, aq_err *err)
     if (r < 0)
         return r;
     if (!f.accepted)
-        return not_accepted(j, &f, err);
+        return not_accepted(j, &f, name, err);
     if ((r = aq_tell(j->teller, AQ_TELL_FORM, f.name, strlen(f.name), err)) < 0)
         return r;
     if (f.wasm)

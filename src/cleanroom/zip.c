@@ -450,9 +450,9 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
     if (e->flags & ~FLAGS_KNOWN)
         return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
                         "The entry has marks that only some programs know.", err);
-    if (!zip_plain_ascii(e) && !(e->flags & FLAG_UTF8))
+    if (!zip_encoding_clear(e))
         aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_CODEPAGE, false, e->name, e->name_len,
-                           "does not say in which encoding its name is; programs guess");
+                           "Programs guess the encoding of this name, each in its own way.");
     if (out.kind == AQ_ENTRY_SYMLINK) {
         if ((r = contents(z, e, at, gather, &target, &whole, err)) < 0)
             return r;

@@ -7,6 +7,7 @@
 
 enum {
     LINK_MAX = 4096,
+    DOS_LABEL = 0x08, /* of a disk: skipped by some */
     DOS_FOLDER = 0x10,
     EXTRA_WIDE = 0x0001,
     EXTRA_PKWARE_UNIX = 0x000d,
@@ -121,12 +122,19 @@ void zip_classify(const zip_entry *e, aq_entry *out)
     }
 }
 
-bool zip_plain_ascii(const zip_entry *e)
+static bool plain_ascii(const zip_entry *e)
 {
     for (size_t i = 0; i < e->name_len; i++)
         if ((uint8_t)e->name[i] >= 0x80)
             return false;
     return true;
+}
+
+/* Old rules say in which code page a name from DOS is, and one program keeps to them even where the
+ * name is marked as UTF-8. */
+bool zip_encoding_clear(const zip_entry *e)
+{
+    return plain_ascii(e) || ((e->flags & FLAG_UTF8) && e->unix_mode);
 }
 
 /* An extra field may carry the name once more, in UTF-8, with a checksum of the name that it is
@@ -140,7 +148,7 @@ bool zip_unicode_name(const zip_entry *e, aq_entry *out)
 
     if (!p || (n == 5 + (size_t)e->name_len && memcmp(p + 5, e->name, e->name_len) == 0))
         return true;
-    if (n < 6 || p[0] != 1 || (e->flags & FLAG_UTF8) || zip_plain_ascii(e) ||
+    if (n < 6 || p[0] != 1 || (e->flags & FLAG_UTF8) || plain_ascii(e) ||
         u32(p + 1) != crc32(0, (const Bytef *)e->name, e->name_len))
         return false;
     out->name = (const char *)p + 5;
@@ -159,7 +167,8 @@ bool zip_kind_clear(const zip_entry *e)
                            : (u32(e->central + 38) & DOS_FOLDER) != 0;
     size_t i = e->name_len;
 
-    if ((!e->unix_mode && type == S_IFLNK) || (says_folder && !folder))
+    if ((!e->unix_mode && type == S_IFLNK) || (says_folder && !folder) ||
+        (u32(e->central + 38) & DOS_LABEL))
         return false;
     if (folder && e->unix_mode && type != 0 && type != S_IFDIR)
         return false;

@@ -2,6 +2,7 @@
 #include "model/package.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,16 +43,39 @@ const aq_file *aq_package_find(const aq_package *p, const char *path)
     return NULL;
 }
 
-aq_digest aq_package_digest(const aq_file *files, size_t count)
+static int by_kind_and_path(const void *a, const void *b)
 {
-    aq_hash *h = aq_hash_begin();
+    const aq_left_out *x = a, *y = b;
+    int r = strcmp(x->kind, y->kind);
+
+    if (r == 0)
+        r = strcmp(x->path, y->path);
+    return r ? r : memcmp(x->content.b, y->content.b, sizeof x->content.b);
+}
+
+static void add_line(aq_hash *h, const char *path, const aq_digest *content)
+{
     char hex[AQ_SHA256_HEX];
 
-    for (size_t i = 0; i < count; i++) {
-        aq_hash_add(h, files[i].path, strlen(files[i].path) + 1);
-        aq_digest_hex(&files[i].digest, hex);
-        hex[AQ_SHA256_HEX - 1] = '\n';
-        aq_hash_add(h, hex, AQ_SHA256_HEX);
+    aq_hash_add(h, path, strlen(path) + 1);
+    aq_digest_hex(content, hex);
+    hex[AQ_SHA256_HEX - 1] = '\n';
+    aq_hash_add(h, hex, AQ_SHA256_HEX);
+}
+
+aq_digest aq_package_digest(const aq_file *files, size_t count, aq_left_out *left,
+                            size_t left_count)
+{
+    aq_hash *h = aq_hash_begin();
+
+    for (size_t i = 0; i < count; i++)
+        add_line(h, files[i].path, &files[i].digest);
+    if (left_count > 0)
+        qsort(left, left_count, sizeof *left, by_kind_and_path);
+    for (size_t i = 0; i < left_count; i++) {
+        aq_hash_add(h, "", 1); /* no path begins with a NUL: this is no file */
+        aq_hash_add(h, left[i].kind, strlen(left[i].kind) + 1);
+        add_line(h, left[i].path, &left[i].content);
     }
     return aq_hash_end(h);
 }

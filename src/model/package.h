@@ -27,6 +27,14 @@ typedef struct aq_unread {
     uint64_t bytes;     /* 0 when unknown */
 } aq_unread;
 
+/* Something of the submission that is in no file of the package but must count in its digest, so
+ * that what was judged with it never passes for the same tree without it. */
+typedef struct aq_left_out {
+    const char *kind;  /* "link", "special", "unread", "artifact", "envelope" */
+    const char *path;  /* raw, or a place in words; may be empty */
+    aq_digest content; /* of the target, the kind of device, the reason, the artifact */
+} aq_left_out;
+
 /* An archive inside the package: listed and counted here, opened by L2's decoders. */
 typedef struct aq_nested {
     const char *path;   /* quoted */
@@ -56,8 +64,11 @@ bool aq_path_canonical(const char *path, size_t len, size_t max);
 
 const aq_file *aq_package_find(const aq_package *p, const char *path);
 
-/* SHA-256 over the lines `<path>\0<hex SHA-256 of the file>\n` in path order. */
-aq_digest aq_package_digest(const aq_file *files, size_t count);
+/* SHA-256 over the lines `<path>\0<hex SHA-256 of the file>\n` in path order. For what was left out
+ * a line `\0<kind>\0<path>\0<hex content>\n` follows, in the order of kind, path and content;
+ * `left` is put into that order. */
+aq_digest aq_package_digest(const aq_file *files, size_t count, aq_left_out *left,
+                            size_t left_count);
 
 /* Maps the whole image read-only; NULL when empty. aq_package_unmap takes NULL. */
 int aq_package_map(const aq_package *p, const unsigned char **ret, aq_err *err);

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import pytest
 import random
 import shutil
 import stat
@@ -626,6 +627,18 @@ def test_empty(see, tmp_path):
     (tmp_path / "none").mkdir()
     assert unpack(tmp_path / "none")["rules"] == ["intake.empty"]
     assert see(zip_bytes())["rules"] == ["intake.empty"]
+    for size in (512, 1024, 10240):
+        for pack in (bytes, gzip.compress, zstd):
+            seen = see(pack(bytes(size)))
+            assert seen["rules"] == ["intake.empty"] and not seen["unread"], (size, pack)
+
+
+def test_one_file_of_a_package(see):
+    for name, words in (("SKILL.md", "one file of a skill: name its folder"),
+                        ("skill.md", "one file of a skill"), ("plugin.json", "one file of a plugin"),
+                        ("README.md", "one file of a package"), ("passwd", "send a folder, .tar")):
+        seen = see(b"---\nname: x\n---\n", name=name)
+        assert seen["rules"] == ["intake.format"] and words in seen["findings"][0]["message"]
 
 
 def test_missing_input_is_our_error(tmp_path):

@@ -224,6 +224,8 @@ static int job_liar(aq_jail_io *io, aq_err *err)
         tell(io, 999, "?", 1, err);
     if (what == 'd')
         tell(io, AQ_TELL_DATA, "no file is open", 15, err);
+    if (what == 'l')
+        tell(io, AQ_TELL_LEFT_OUT, "\1no digest", 10, err);
     if (what == 'x')
         __builtin_trap();
     if (what != 'm')
@@ -233,7 +235,8 @@ static int job_liar(aq_jail_io *io, aq_err *err)
 
 static void lies_are_refused(void **state)
 {
-    static const char lies[] = "apfnso2wujtdxm";
+    aq_digest nothing = aq_sha256("", 0), last = nothing;
+    static const char lies[] = "apfnso2wujtdxml";
     scene *s = *state;
 
     for (size_t i = 0; i + 1 < sizeof lies; i++) {
@@ -251,6 +254,10 @@ static void lies_are_refused(void **state)
         assert_true(s->findings->incomplete);
         assert_int_equal(p.unread_count, 1);
         assert_int_equal(p.unread[0].bytes, 4);
+        /* Two inputs that could not be read are not one package. */
+        assert_false(aq_digest_equal(&p.digest, &nothing));
+        assert_false(aq_digest_equal(&p.digest, &last));
+        last = p.digest;
         aq_package_close(&p);
     }
 }
@@ -271,7 +278,33 @@ static void truth_is_believed(void **state)
     aq_package_close(&p);
 }
 
+static int job_dies(aq_jail_io *io, aq_err *err)
+{
+    tell(io, AQ_TELL_FINDING, "{}", 2, err);
+    __builtin_trap();
+}
+
+/* The package stands, its manifest is empty, and the walk is told that a reader broke. */
+static void a_manifest_job_that_dies(void **state)
+{
+    scene *s = *state;
+    int r;
+
+    assert_int_equal(mkdirat(s->dir, "skill", 0700), 0);
+    put(s, "skill/SKILL.md", "---\nname: greeter\ndescription: Says hello.\n---\n# Greeter\n");
+    r = aq_intake_open(s->a, aq_arena_printf(s->a, "%s/skill", s->folder), NULL, s->folder,
+                       &s->budget, s->findings, NULL, NULL, &s->in, &s->err);
+    if (r < 0)
+        fail_msg("%s", s->err.text);
+    assert_true(s->in.broken);
+    assert_true(s->findings->incomplete);
+    assert_int_equal(s->findings->per_rule[AQ_RULE_INTAKE_UNPACKER], 1);
+    assert_int_equal(s->in.package.count, 1);
+    assert_null(s->in.manifest.name);
+}
+
 static const aq_jail_job liars[] = {
+    {"manifest", job_dies, UINT64_C(512) << 20, 5, NULL},
     {"unpack", job_liar, UINT64_C(512) << 20, 5, NULL},
     {"inspect", aq_job_inspect, UINT64_C(512) << 20, 5, NULL},
     {.name = NULL},
@@ -285,7 +318,8 @@ static const aq_jail_job liars[] = {
 int main(int argc, char **argv)
 {
 #ifdef LIED_TO
-    const struct CMUnitTest tests[] = {SCENE(lies_are_refused), SCENE(truth_is_believed)};
+    const struct CMUnitTest tests[] = {SCENE(lies_are_refused), SCENE(truth_is_believed),
+                                       SCENE(a_manifest_job_that_dies)};
     const aq_jail_job *jobs = liars;
 #else
     const struct CMUnitTest tests[] = {

@@ -36,7 +36,7 @@ static void digest_is_the_documented_one(void **state)
 {
     aq_file files[2] = {{.path = "a", .digest = aq_sha256("1", 1)},
                         {.path = "b/c", .digest = aq_sha256("", 0)}};
-    aq_digest d = aq_package_digest(files, 2), none = aq_package_digest(NULL, 0);
+    aq_digest d = aq_package_digest(files, 2, NULL, 0), none = aq_package_digest(NULL, 0, NULL, 0);
     aq_digest empty = aq_sha256("", 0);
     char hex[AQ_SHA256_HEX];
 
@@ -45,9 +45,32 @@ static void digest_is_the_documented_one(void **state)
                         "60d330852cfe92982a1220dbd2d0bef6921721cf0744fd02063263ad27ec7411");
     assert_true(aq_digest_equal(&none, &empty));
     files[1].executable = true; /* the mode is no part of it */
-    assert_true(aq_digest_equal(&d, &(aq_digest[]){aq_package_digest(files, 2)}[0]));
+    assert_true(aq_digest_equal(&d, &(aq_digest[]){aq_package_digest(files, 2, NULL, 0)}[0]));
     files[1].path = "b/d";
-    assert_false(aq_digest_equal(&d, &(aq_digest[]){aq_package_digest(files, 2)}[0]));
+    assert_false(aq_digest_equal(&d, &(aq_digest[]){aq_package_digest(files, 2, NULL, 0)}[0]));
+}
+
+/* Derived with coreutils: printf 'a\0%s\n\0link\0b\0%s\n\0unread\0c\0%s\n' … | sha256sum, with the
+ * digests of "1", "a" and "budget". */
+static void what_is_left_out_counts(void **state)
+{
+    aq_file file = {.path = "a", .digest = aq_sha256("1", 1)};
+    aq_left_out left[] = {{"unread", "c", aq_sha256("budget", 6)},
+                          {"link", "b", aq_sha256("a", 1)}};
+    aq_digest d = aq_package_digest(&file, 1, left, 2), plain, again;
+    char hex[AQ_SHA256_HEX];
+
+    (void)state;
+    assert_string_equal(aq_digest_hex(&d, hex),
+                        "23381ead5afc2d096b6414c5cd631c548ee0381337b312135a9849bfc9e5cc31");
+    assert_string_equal(left[0].kind, "link");
+    again = aq_package_digest(&file, 1, left, 2);
+    assert_true(aq_digest_equal(&d, &again));
+    plain = aq_package_digest(&file, 1, NULL, 0);
+    assert_false(aq_digest_equal(&d, &plain));
+    left[0].content = aq_sha256("b", 1);
+    again = aq_package_digest(&file, 1, left, 2);
+    assert_false(aq_digest_equal(&d, &again));
 }
 
 static void files_are_found(void **state)
@@ -84,9 +107,8 @@ static void image_is_mapped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(canonical_paths),
-        cmocka_unit_test(digest_is_the_documented_one),
-        cmocka_unit_test(files_are_found),
+        cmocka_unit_test(canonical_paths),         cmocka_unit_test(digest_is_the_documented_one),
+        cmocka_unit_test(what_is_left_out_counts), cmocka_unit_test(files_are_found),
         cmocka_unit_test(image_is_mapped),
     };
 
