@@ -122,7 +122,7 @@ static int append(aq_build *b, const char *key, uint32_t line, aq_node_kind kind
 
 int aq_build_scalar(aq_build *b, const char *key, uint32_t line, aq_build_value value)
 {
-    aq_node *node;
+    aq_node *node = NULL;
     int r;
 
     if (memchr(value.text, '\0', value.len))
@@ -139,7 +139,7 @@ int aq_build_scalar(aq_build *b, const char *key, uint32_t line, aq_build_value 
 
 int aq_build_open(aq_build *b, const char *key, uint32_t line, aq_node_kind kind)
 {
-    aq_node *node;
+    aq_node *node = NULL;
     int r;
 
     if (b->depth == AQ_DOC_DEPTH)

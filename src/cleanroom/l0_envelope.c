@@ -1,6 +1,7 @@
 /* L0: does the envelope tell the truth about the package that came with it? A local submission has
  * no envelope, and nothing of this applies. */
 #include <string.h>
+#include <strings.h>
 
 #include "base/io.h"
 #include "cleanroom/gate.h"
@@ -21,6 +22,35 @@ static void check_artifact(const aq_stage_input *in, aq_findings *out)
         aq_findings_add(out, AQ_RULE_L0_ENVELOPE_ARTIFACT, NULL,
                         "The envelope names %llu bytes, the artifact has %llu",
                         (unsigned long long)s->artifact_size, (unsigned long long)p->packed_bytes);
+}
+
+/* Readers that go by the declared type would take the same bytes for something else. */
+static void check_media_type(const aq_stage_input *in, aq_findings *out)
+{
+    static const struct {
+        const char *type, *form;
+    } types[] = {
+        {"application/x-tar", "tar"},        {"application/tar", "tar"},
+        {"application/gzip", "tar.gz"},      {"application/x-gzip", "tar.gz"},
+        {"application/x-gtar", "tar.gz"},    {"application/x-tgz", "tar.gz"},
+        {"application/tar+gzip", "tar.gz"},  {"application/zstd", "tar.zst"},
+        {"application/tar+zstd", "tar.zst"}, {"application/zip", "zip"},
+        {"application/wasm", "wasm"},
+    };
+    const char *said = in->submission->media_type;
+
+    for (size_t i = 0; said && i < sizeof types / sizeof *types; i++) {
+        if (strcasecmp(types[i].type, said) != 0)
+            continue;
+        if (strcmp(types[i].form, in->package->form) != 0)
+            aq_findings_add(out, AQ_RULE_L0_ENVELOPE_ARTIFACT, NULL,
+                            "The envelope calls the artifact %s, it is of the form %s", said,
+                            in->package->form);
+        return;
+    }
+    aq_findings_add(out, AQ_RULE_L0_ENVELOPE_TYPE, NULL,
+                    "The media type %s is none of those that say what an artifact is",
+                    said ? said : "(none)");
 }
 
 /* What the package does not say about itself cannot be contradicted. */
@@ -71,6 +101,7 @@ void aq_gate_envelope(const aq_stage_input *in, const aq_gate_facts *facts, aq_f
     if (s->local)
         return;
     check_artifact(in, out);
+    check_media_type(in, out);
     check_identity(in, out);
     check_manifest(in, facts, out);
     if (s->time > in->now + FUTURE)

@@ -119,9 +119,16 @@ static bool present(const aq_stage_input *in, aq_attribute attribute)
     return true;
 }
 
-static aq_rule_id rule_for(aq_attribute attribute, aq_need need)
+/* Did intake leave anything out? What is missing may be in there: then nothing is refused for it.
+ */
+static bool unread(const aq_stage_input *in, const aq_findings *so_far)
 {
-    if (need == AQ_MUST)
+    return so_far->layer_incomplete[AQ_LAYER_INTAKE] || in->package->unread_count > 0;
+}
+
+static aq_rule_id rule_for(aq_attribute attribute, aq_need need, bool incomplete)
+{
+    if (need == AQ_MUST && !incomplete)
         return AQ_RULE_L0_ATTRIBUTE_MUST;
     if (need == AQ_WANTED)
         return AQ_RULE_L0_ATTRIBUTE_WANTED;
@@ -177,7 +184,7 @@ void aq_gate_attributes(const aq_stage_input *in, aq_findings *out)
         aq_need need = aq_gate_need(m, a);
 
         if (need > AQ_WANTED && !present(in, a))
-            aq_findings_add(out, rule_for(a, need), NULL, "This %s has no %s",
+            aq_findings_add(out, rule_for(a, need, unread(in, out)), NULL, "This %s has no %s",
                             aq_kind_title(m->kind), what[a]);
     }
     not_given(in, out);
@@ -248,7 +255,12 @@ int aq_stage_l0(const aq_stage_input *in, aq_budget *budget, aq_findings *out, a
     if ((r = aq_gate_rate(in, out, err)) < 0)
         return r;
     if (in->manifest->kind == AQ_KIND_UNKNOWN && !in->manifest->file) {
-        aq_findings_add(out, AQ_RULE_L0_MANIFEST_NONE, NULL, "No manifest was recognised in it");
+        if (unread(in, out))
+            aq_findings_add_incomplete(out, AQ_RULE_L0_UNREAD, NULL,
+                                       "No manifest was recognised in what could be read of it");
+        else
+            aq_findings_add(out, AQ_RULE_L0_MANIFEST_NONE, NULL,
+                            "No manifest was recognised in it");
         aq_gate_envelope(in, &facts, out);
         return 0;
     }

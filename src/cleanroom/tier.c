@@ -95,6 +95,10 @@ const char *aq_tier_wanted(const aq_submission *s, const aq_manifest *m, const c
         tier = raise_to(tier, 2, "its manifest connects it to any host", why);
     if (broad_network(&m->declared.group[AQ_CAP_NETWORK]))
         tier = raise_to(tier, 2, "it declares that it talks to any host", why);
-    tier = raise_to(tier, by_publisher[s->tier].tier, by_publisher[s->tier].why, why);
+    /* A tier that nobody verified is a claim: it must not open a weaker sandbox. */
+    if (s->local || s->signature == AQ_SIGNATURE_GOOD)
+        tier = raise_to(tier, by_publisher[s->tier].tier, by_publisher[s->tier].why, why);
+    else
+        tier = raise_to(tier, by_publisher[AQ_TIER_NEW].tier, "nobody verified who sent it", why);
     return tier_names[tier];
 }

@@ -74,6 +74,28 @@ def test_unchecked_signature_cannot_pass(aquarium, sent):
     assert report["stages"][1]["decision"] == "inconclusive"
 
 
+def test_media_type_must_fit(aquarium, sent):
+    path, doc = sent
+    doc["artifact"]["media_type"] = "application/zip"
+    path.write_text(json.dumps(doc))
+    assert "l0.envelope.artifact" in rules(aquarium.validate(path, check=2))
+
+
+def test_unknown_media_type_is_told(aquarium, sent):
+    path, doc = sent
+    doc["artifact"]["media_type"] = "application/x-something"
+    path.write_text(json.dumps(doc))
+    report = aquarium.validate(path, check=3)
+    assert "l0.envelope.type" in {f["rule"] for f in report["findings"]}
+
+
+def test_a_claimed_tier_opens_no_weaker_sandbox(aquarium, sent):
+    path, doc = sent
+    doc["publisher"]["tier"] = "steward"
+    path.write_text(json.dumps(doc))
+    assert aquarium.validate(path)["tier"] == "t2"
+
+
 def test_taken_name_is_a_conflict(aquarium, sent):
     path, doc = sent
     aquarium.run("index", "add", "aquarium-examples/line-counter", "someone-else", check=0)

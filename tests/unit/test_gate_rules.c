@@ -23,6 +23,16 @@ static void other_manifest(scene *s)
     s->submission.manifest = json_pack("{s:s}", "name", "log-reader");
 }
 
+static void odd_type(scene *s)
+{
+    s->submission.media_type = "application/x-something";
+}
+
+static void wrong_type(scene *s)
+{
+    s->submission.media_type = "application/zip";
+}
+
 static void tomorrow(scene *s)
 {
     s->submission.time += 2 * 24 * 3600;
@@ -132,6 +142,8 @@ static const row rows[] = {
     {AQ_RULE_L0_ENVELOPE_IDENTITY, NULL, NULL, NULL, other_name},
     {AQ_RULE_L0_ENVELOPE_MANIFEST, NULL, NULL, NULL, other_manifest},
     {AQ_RULE_L0_ENVELOPE_FUTURE, NULL, NULL, NULL, tomorrow},
+    {AQ_RULE_L0_ENVELOPE_TYPE, NULL, NULL, NULL, odd_type},
+    {AQ_RULE_L0_ENVELOPE_ARTIFACT, NULL, NULL, NULL, wrong_type},
     {AQ_RULE_L0_SIGNATURE_UNCHECKED, NULL, NULL, NULL, unchecked},
     {AQ_RULE_L0_SIGNATURE_BAD, NULL, NULL, NULL, bad_signature},
     {AQ_RULE_L0_UNREAD, NULL, NULL, NULL, unreadable},
@@ -156,6 +168,7 @@ static void build(scene *s, const row *r)
     pack(s, parts);
     s->package.packed = aq_sha256("artifact", 8);
     s->package.packed_bytes = 8;
+    s->package.form = "tar.gz";
     s->submission = (aq_submission){.id = "e1",
                                     .nonce = "n1",
                                     .publisher = "acme",
@@ -163,6 +176,7 @@ static void build(scene *s, const row *r)
                                     .version = "1.0.0",
                                     .artifact = s->package.packed,
                                     .artifact_size = 8,
+                                    .media_type = "application/gzip",
                                     .signature = AQ_SIGNATURE_GOOD,
                                     .time = 1800000000};
     if (r && r->change)

@@ -259,7 +259,8 @@ static void fingerprints_differ_and_stay(void **state)
 static void tier_is(aq_publisher_tier publisher, aq_capability group, const char *pattern,
                     const char *want)
 {
-    aq_submission s = {.tier = publisher};
+    aq_submission s = {
+        .tier = publisher, .local = publisher == AQ_TIER_LOCAL, .signature = AQ_SIGNATURE_GOOD};
     aq_manifest m = {.kind = AQ_KIND_SKILL, .declared = {.present = group < AQ_CAP_COUNT}};
     const char *why = NULL;
 

@@ -40,7 +40,9 @@ static const struct row {
 
 static unsigned wanted(unsigned publisher, const aq_manifest *m)
 {
-    aq_submission s = {.tier = (aq_publisher_tier)publisher};
+    aq_submission s = {.tier = (aq_publisher_tier)publisher,
+                       .local = publisher == AQ_TIER_LOCAL,
+                       .signature = AQ_SIGNATURE_GOOD};
     const char *why = NULL, *tier = aq_tier_wanted(&s, m, &why);
 
     assert_true(why && *why);
@@ -140,12 +142,30 @@ static void what_is_implied(void **state)
     }
 }
 
+static void a_claim_opens_no_weaker_sandbox(void **state)
+{
+    aq_manifest m = {.kind = AQ_KIND_WASM, .declared = {.present = true}};
+    aq_submission s = {.tier = AQ_TIER_STEWARD, .signature = AQ_SIGNATURE_GOOD};
+    const char *why;
+
+    (void)state;
+    assert_string_equal(aq_tier_wanted(&s, &m, &why), "t0");
+    for (aq_signature_state bad = AQ_SIGNATURE_NONE; bad <= AQ_SIGNATURE_BAD; bad++) {
+        s.signature = bad;
+        if (bad != AQ_SIGNATURE_GOOD)
+            assert_string_equal(aq_tier_wanted(&s, &m, &why), "t2");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_matrix_of_one),         cmocka_unit_test(the_matrix_of_two),
-        cmocka_unit_test(one_broad_host_among_many), cmocka_unit_test(nothing_or_none_is_said),
+        cmocka_unit_test(the_matrix_of_one),
+        cmocka_unit_test(the_matrix_of_two),
+        cmocka_unit_test(one_broad_host_among_many),
+        cmocka_unit_test(nothing_or_none_is_said),
         cmocka_unit_test(what_is_implied),
+        cmocka_unit_test(a_claim_opens_no_weaker_sandbox),
     };
 
     return cmocka_run_group_tests_name("tier", tests, NULL, NULL);
