@@ -156,10 +156,11 @@ static int send_finding(const aq_teller *t, const aq_finding *f, aq_err *err)
     return aq_tell(t, AQ_TELL_FINDING, b.data, b.len, err);
 }
 
-int aq_tell_findings(const aq_teller *t, const aq_findings *f, aq_err *err)
+int aq_tell_findings(const aq_teller *t, aq_findings *f, aq_err *err)
 {
     int r;
 
+    aq_findings_settle(f);
     for (size_t i = 0; i < f->count; i++)
         if ((r = send_finding(t, &f->items[i], err)) < 0)
             return r;

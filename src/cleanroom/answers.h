@@ -63,7 +63,7 @@ typedef struct aq_teller {
 aq_teller aq_teller_jail(aq_jail_io *io);
 int aq_tell(const aq_teller *t, uint16_t type, const void *payload, size_t len, aq_err *err);
 /* Child: sends all findings that were kept, and how many more there were of each rule. */
-int aq_tell_findings(const aq_teller *t, const aq_findings *f, aq_err *err);
+int aq_tell_findings(const aq_teller *t, aq_findings *f, aq_err *err);
 int aq_tell_unread(const aq_teller *t, const char *place, size_t place_len, const char *reason,
                    uint64_t bytes, aq_err *err);
 /* Child: waits for AQ_ASK_LIMITS. */

@@ -14,12 +14,6 @@ void aq_archive_finding(aq_archive *a, aq_rule_id rule, bool incomplete, const c
     aq_findings *f = a->findings;
     va_list ap;
 
-    if (f->per_rule[rule] >= AQ_FINDINGS_PER_RULE) {
-        if (f->per_rule[rule] < UINT32_MAX)
-            f->per_rule[rule]++;
-        f->incomplete = f->incomplete || incomplete;
-        return;
-    }
     for (size_t i = 0; i < name_len; i++) /* a NUL would end the text unseen */
         aq_buf_add(&file, name[i] ? name + i : "\xe2\x90\x80", name[i] ? 1 : 3);
     va_start(ap, fmt);

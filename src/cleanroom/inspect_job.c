@@ -179,8 +179,7 @@ static void check_alike(job *j)
     if (f.count > 0)
         qsort(f.items, f.count, sizeof *f.items, by_fold);
     for (size_t i = 1; i < f.count; i++)
-        if (strcmp(f.items[i - 1].fold, f.items[i].fold) == 0 &&
-            j->findings->per_rule[AQ_RULE_INTAKE_PATH_ALIKE] <= AQ_FINDINGS_PER_RULE)
+        if (strcmp(f.items[i - 1].fold, f.items[i].fold) == 0)
             aq_findings_add(j->findings, AQ_RULE_INTAKE_PATH_ALIKE, f.items[i].path,
                             "Where case and Unicode form do not count this is %s.",
                             f.items[i - 1].path);

@@ -110,6 +110,7 @@ static int close_stage(walk *w, aq_layer layer, aq_err *err)
 {
     aq_stage_result *s = &w->stages[layer];
 
+    aq_findings_sort(w->findings); /* so that the entry does not depend on the order of discovery */
     if (s->decision == AQ_STAGE_NOT_RUN)
         s->decision = decide(w->findings, layer);
     if (!s->reason && s->decision != AQ_STAGE_PASS)

@@ -82,10 +82,12 @@ static aq_finding *append(aq_findings *f, aq_rule_id rule)
 {
     aq_finding *item;
 
+    aq_findings_settle(f);
     if (f->per_rule[rule] < UINT32_MAX)
         f->per_rule[rule]++;
     if (f->per_rule[rule] > AQ_FINDINGS_PER_RULE) {
-        item = aq_arena_alloc(f->arena, sizeof *item); /* a scratch one */
+        item = &f->newest;
+        f->unsettled = true;
     } else {
         if (f->count == f->cap) {
             size_t cap = f->cap ? 2 * f->cap : 16;
@@ -190,8 +192,23 @@ static int compare(const void *a, const void *b)
     return r ? r : compare_text(x->message, y->message);
 }
 
+void aq_findings_settle(aq_findings *f)
+{
+    aq_finding *last = NULL;
+
+    if (!f->unsettled)
+        return;
+    f->unsettled = false;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->items[i].rule == f->newest.rule && (!last || compare(&f->items[i], last) > 0))
+            last = &f->items[i];
+    if (last && compare(&f->newest, last) < 0)
+        *last = f->newest;
+}
+
 void aq_findings_sort(aq_findings *f)
 {
+    aq_findings_settle(f);
     if (f->count)
         qsort(f->items, f->count, sizeof *f->items, compare);
 }

@@ -57,8 +57,9 @@ typedef struct aq_finding {
     const char *match_hash; /* keyed, hex; NULL when nothing was matched. Not in the digest */
 } aq_finding;
 
-/* An append-only list. Beyond AQ_FINDINGS_PER_RULE of one rule only a count is kept, so that a
- * package cannot drown its reviewer or our memory (A10); aq_findings_extra tells that count. */
+/* An append-only list. Of one rule the AQ_FINDINGS_PER_RULE that sort first are kept and the others
+ * only counted, so that a package cannot drown its reviewer or our memory (A10), and which are kept
+ * does not depend on the order in which they came; aq_findings_extra tells the count. */
 enum { AQ_FINDINGS_PER_RULE = 100, AQ_FINDING_MESSAGE = 400 };
 
 typedef struct aq_findings {
@@ -68,13 +69,14 @@ typedef struct aq_findings {
     uint32_t per_rule[AQ_RULE_COUNT];      /* all of them, kept or not */
     bool incomplete;                       /* one of them says that something was not read */
     bool layer_incomplete[AQ_LAYER_COUNT]; /* the same for each layer, kept or not */
+    aq_finding newest;                     /* of a rule whose share is full, not settled yet */
+    bool unsettled;
 } aq_findings;
 
 aq_findings *aq_findings_new(aq_arena *a); /* lives in the arena */
 
-/* Appends and returns the new finding, or a scratch one when the rule's share is full; so a caller
- * may always set line, column and match_hash on what it gets. `file` and the message are quoted
- * here; pass raw bytes. */
+/* Appends and returns the new finding; a caller may set line, column and match_hash on what it
+ * gets, until the next call. `file` and the message are quoted here; pass raw bytes. */
 aq_finding *aq_findings_add(aq_findings *f, aq_rule_id rule, const char *file, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* A finding of a rule marks something as unread or unfinished. */
@@ -83,8 +85,11 @@ aq_finding *aq_findings_add_incomplete(aq_findings *f, aq_rule_id rule, const ch
 uint32_t aq_findings_extra(const aq_findings *f, aq_rule_id rule);
 aq_severity aq_finding_severity(const aq_finding *f);
 aq_severity aq_findings_worst(const aq_findings *f);
-/* By severity (worst first), layer, rule, file, line, message: the order of every report. */
+/* By severity (worst first), layer, rule, file, line, message: the order of every report. Call it,
+ * or aq_findings_settle, before reading `items`. */
 void aq_findings_sort(aq_findings *f);
+/* Decides whether the newest finding of a full rule is kept. */
+void aq_findings_settle(aq_findings *f);
 
 /* {rule, layer, adversary, severity, file, line, column, span, message, why, fix, match_hash} */
 json_t *aq_finding_json(const aq_finding *f);

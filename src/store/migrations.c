@@ -81,11 +81,26 @@ static int migrate_locked(aq_store *s, aq_err *err)
     return aq_store_exec(s, sql, "marking the store", err);
 }
 
+/* Version and owner as they were at one moment: another process may be migrating right now. */
+static int look(aq_store *s, int *version, aq_err *err)
+{
+    aq_err ignored;
+    int r = aq_store_exec(s, "BEGIN", "looking at the store", err);
+
+    if (r < 0)
+        return r;
+    r = aq_store_version(s, version, err);
+    if (r == 0)
+        r = check_owner(s, *version, err);
+    aq_store_exec(s, "COMMIT", "looking at the store", &ignored);
+    return r;
+}
+
 int aq_store_migrate(aq_store *s, aq_err *err)
 {
     int version = 0, newest = steps[STEPS - 1].version, r;
 
-    if ((r = aq_store_version(s, &version, err)) < 0 || (r = check_owner(s, version, err)) < 0)
+    if ((r = look(s, &version, err)) < 0)
         return r;
     if (version > newest)
         return aq_fail(err, -EPROTONOSUPPORT,

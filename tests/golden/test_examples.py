@@ -1,8 +1,11 @@
 """The gallery: each package gets the verdict and the finding that its table states."""
 import filecmp
+import io
 import json
+import random
 import re
 import subprocess
+import tarfile
 
 import pytest
 
@@ -68,6 +71,34 @@ def test_same_verdict_digest_every_time(aq, tmp_path):
         one, two = (a.validate(ROOT / "examples" / name) for a in (aq, other))
         assert one["verdict_digest"] == two["verdict_digest"], name
         assert one["submission"]["id"] != two["submission"]["id"]
+
+
+@pytest.mark.parametrize("kind", ["link", "upper"])
+def test_order_of_entries_does_not_count(aquarium, tmp_path, kind):
+    """More findings of one rule than are kept: which ones stay must not depend on the order."""
+    rng = random.Random(5)
+    names = [f"{n:03}" for n in range(150)]
+    seen = set()
+    for attempt in range(3):
+        rng.shuffle(names)
+        path = tmp_path / f"{attempt}.tar"
+        with tarfile.open(path, "w") as t:
+            skill = b"---\nname: many\ndescription: Many entries. Use never.\nlicense: MIT\n---\nText.\n"
+            info = tarfile.TarInfo("SKILL.md")
+            info.size = len(skill)
+            t.addfile(info, io.BytesIO(skill))
+            for name in names:
+                info = tarfile.TarInfo(f"d/{name}")
+                if kind == "link":
+                    info.type, info.linkname = tarfile.SYMTYPE, "SKILL.md"
+                else:
+                    t.addfile(tarfile.TarInfo(f"d/a{name}"))
+                    info.name = f"d/A{name}"
+                t.addfile(info)
+        report = aquarium.validate(path)
+        assert report["more"] and report["more"][0]["count"] == 50
+        seen.add(report["verdict_digest"])
+    assert len(seen) == 1
 
 
 def test_replayed_envelope_is_rejected(aquarium):

@@ -1,6 +1,7 @@
 /* Findings: the table is whole, floods are counted, hostile answers are refused. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -43,6 +44,31 @@ static void floods_are_counted(void **state)
     assert_int_equal(aq_findings_worst(f), AQ_REVIEW);
     aq_findings_sort(f);
     assert_int_equal(f->items[0].rule, AQ_RULE_L0_README_MISSING);
+}
+
+/* The same findings in another order leave the same ones. */
+static void what_is_kept_does_not_depend_on_the_order(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *up = aq_findings_new(a), *down = aq_findings_new(a);
+    char name[16];
+
+    (void)state;
+    for (int i = 0; i < 3 * AQ_FINDINGS_PER_RULE; i++) {
+        snprintf(name, sizeof name, "f%04d", i);
+        aq_findings_add(up, AQ_RULE_INTAKE_UNSIGNED, name, "m")->line = (uint32_t)i;
+        snprintf(name, sizeof name, "f%04d", 3 * AQ_FINDINGS_PER_RULE - 1 - i);
+        aq_findings_add(down, AQ_RULE_INTAKE_UNSIGNED, name, "m")->line =
+            (uint32_t)(3 * AQ_FINDINGS_PER_RULE - 1 - i);
+    }
+    aq_findings_sort(up);
+    aq_findings_sort(down);
+    assert_int_equal(up->count, AQ_FINDINGS_PER_RULE);
+    assert_int_equal(down->count, AQ_FINDINGS_PER_RULE);
+    for (size_t i = 0; i < AQ_FINDINGS_PER_RULE; i++) {
+        assert_string_equal(up->items[i].file, down->items[i].file);
+        assert_int_equal(up->items[i].line, i);
+    }
 }
 
 static void text_is_quoted(void **state)
@@ -90,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_is_whole),
         cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(what_is_kept_does_not_depend_on_the_order),
         cmocka_unit_test(text_is_quoted),
         cmocka_unit_test(hostile_answers),
     };
