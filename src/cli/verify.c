@@ -140,10 +140,10 @@ static void check_package(outcome *o, const aq_evidence *e, const char *path)
              "this is not the package that was reviewed: its digest is another (A5)");
     else if (findings->incomplete || package.unread_count)
         note(o, "package", CANNOT_TELL, "the same files, but parts of it could not be read");
-    else if (aq_findings_worst(findings) > AQ_INFO || findings->per_rule[AQ_RULE_INTAKE_SETUID])
-        /* Links, devices and modes are not in the digest: they may have come after the review. */
+    else if (findings->per_rule[AQ_RULE_INTAKE_SETUID])
+        /* Modes are not in the digest: they may have come after the review. */
         note(o, "package", CANNOT_TELL,
-             "the same files, but it also holds links or other things that no digest covers");
+             "the same files, but one has a set-user-id bit, which no digest covers");
     else
         note(o, "package", HOLDS, text);
     aq_package_close(&package);
