@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "model/manifest_internal.h"
@@ -11,6 +12,7 @@ typedef struct front {
     const char *text; /* starts at the end of the first line, so that lines count as in the file */
     size_t len;
     bool present, open; /* open: it starts and never ends */
+    bool dots;          /* it ends with "...", which many readers do not take for an end */
 } front;
 
 /* Is the line at `p` "---" (or "..."), perhaps with blanks after it? */
@@ -39,6 +41,7 @@ static front find_front_matter(const char *text, size_t len)
     while (p && ++p < end) {
         if (is_fence(p, end, "---") || is_fence(p, end, "...")) {
             f.open = false;
+            f.dots = *p == '.';
             break;
         }
         p = memchr(p, '\n', (size_t)(end - p));
@@ -84,6 +87,50 @@ static void quote_loose_values(aq_buf *out, const char *text, size_t len)
     }
 }
 
+/* The line on which `at` stands; the front matter's text begins on line 1. */
+static uint32_t line_of(const front *f, const char *at)
+{
+    uint32_t line = 1;
+
+    for (const char *p = f->text; p < at; p++)
+        line += *p == '\n';
+    return line;
+}
+
+/* Characters that one YAML reader takes for the end of a line and another for text: behind them a
+ * whole field can hide. NULL when there is none. */
+static const char *odd_line_end(const front *f)
+{
+    for (const char *p = f->text; p < f->text + f->len; p++) {
+        size_t left = (size_t)(f->text + f->len - p);
+        if ((*p == '\r' && (left < 2 || p[1] != '\n')) ||
+            (left >= 2 && memcmp(p, "\xc2\x85", 2) == 0) ||
+            (left >= 3 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 || memcmp(p, "\xe2\x80\xa9", 3) == 0)))
+            return p;
+    }
+    return NULL;
+}
+
+/* What an agent that reads more loosely than we do would see here. */
+static void check_other_readers(aq_reading *r, const front *f, const aq_node *root)
+{
+    static const char *const known[] = {"name", "description", "license", "allowed-tools", "hooks"};
+    const char *odd = odd_line_end(f);
+
+    if (odd)
+        aq_reading_note(r, AQ_RULE_MANIFEST_READINGS, line_of(f, odd),
+                        "a character here ends the line for some readers and not for others");
+    if (f->dots)
+        aq_reading_note(r, AQ_RULE_MANIFEST_READINGS, line_of(f, f->text + f->len),
+                        "the front matter ends with \"...\", which many readers read on over");
+    for (const aq_node *n = root->kind == AQ_NODE_MAP ? root->first : NULL; n; n = n->next)
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (strcasecmp(n->key, known[i]) == 0 && strcmp(n->key, known[i]) != 0)
+                aq_reading_note(r, AQ_RULE_MANIFEST_READINGS, n->line,
+                                "\"%.40s\" counts as %s for readers that do not mind case", n->key,
+                                known[i]);
+}
+
 /* 0 with *ret NULL when the page has no front matter. */
 static int read_front_matter(aq_reading *r, const aq_node **ret)
 {
@@ -118,6 +165,7 @@ static int read_front_matter(aq_reading *r, const aq_node **ret)
         aq_reading_unreadable(r, name, "front matter is no table of fields");
         return -EBADMSG;
     }
+    check_other_readers(r, &f, *ret);
     return 0;
 }
 

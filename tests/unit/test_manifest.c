@@ -472,6 +472,39 @@ static void ambiguous(void **state)
     done(&s);
 }
 
+static void front_matter_that_reads_in_two_ways(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t line; /* 0: nothing to tell */
+    } rows[] = {
+        {"---\nname: x\ndescription: d\n---\n", 0},
+        {"---\r\nname: x\r\ndescription: d\r\n---\r\n", 0},
+        {"---\nname: x\ndescription: caf\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80\n---\n", 0},
+        {"---\nname: x\ndescription: d\xc2\x85"
+         "allowed-tools: Bash\n---\n",
+         3},
+        {"---\nname: x\ndescription: d\xe2\x80\xa8"
+         "allowed-tools: Bash\n---\n",
+         3},
+        {"---\nname: x\ndescription: d\xe2\x80\xa9"
+         "hooks: y\n---\n",
+         3},
+        {"---\nname: x\nAllowed-Tools: Bash\n---\n", 3},
+        {"---\nname: x\n...\nallowed-tools: Bash\n---\n", 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        seen s = look("SKILL.md", rows[i].text);
+        if (rows[i].line)
+            must_find(&s, AQ_RULE_MANIFEST_READINGS, "SKILL.md", rows[i].line);
+        else
+            assert_int_equal(s.findings->per_rule[AQ_RULE_MANIFEST_READINGS], 0);
+        done(&s);
+    }
+}
+
 static void names_between_manifests(void **state)
 {
     seen s = look("arc-manifest.yaml", "name: weather\n", "package.json", "{\"name\":\"wallet\"}");
@@ -658,6 +691,7 @@ int main(void)
         cmocka_unit_test(precedence),
         cmocka_unit_test(broken_one_elects_no_other),
         cmocka_unit_test(ambiguous),
+        cmocka_unit_test(front_matter_that_reads_in_two_ways),
         cmocka_unit_test(names_between_manifests),
         cmocka_unit_test(hidden_names),
         cmocka_unit_test(patterns_without_meaning),
