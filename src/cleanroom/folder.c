@@ -167,6 +167,7 @@ static int take(walk *w, int fd, const struct stat *st, aq_err *err)
 {
     aq_front *f = w->front;
     uint64_t size = (uint64_t)st->st_size, got;
+    struct stat after;
     int r, read_error;
 
     if (st->st_mode & (S_ISUID | S_ISGID))
@@ -182,7 +183,7 @@ static int take(walk *w, int fd, const struct stat *st, aq_err *err)
             changed(w);
         return aq_image_drop(f->image, err);
     }
-    if (got < size)
+    if (got < size || fstat(fd, &after) < 0 || !aq_unchanged(st, &after))
         changed(w);
     if ((r = aq_image_end(f->image, err)) < 0)
         return r;

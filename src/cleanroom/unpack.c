@@ -17,6 +17,7 @@
 enum {
     UNREAD_KEPT = 2000,
     HASH_AT_ONCE = 256 << 10,
+    PACKING = 64 << 20,   /* headers and padding of an artifact beyond the bytes of its files */
     PROGRESS_EVERY = 256, /* files */
 };
 
@@ -257,7 +258,8 @@ static int converse(reading *r, aq_jail *j, hashing *h, aq_err *err)
     return got;
 }
 
-/* Also when the reader died: a package of which nothing is known has this digest at least. */
+/* Also when the reader died or is not started: a package of which nothing is known has this digest
+ * at least. */
 static int finish_hash(hashing *h, aq_digest *ret, aq_err *err)
 {
     int r = 0;
@@ -396,25 +398,86 @@ static int give_up(aq_front *f, const char *temp_dir, uint64_t size, aq_err *err
     return aq_image_new(f->arena, temp_dir, &f->image, err);
 }
 
+/* Up to `size` bytes; *got says how many there were. */
+static int copy_bytes(int from, int to, uint64_t size, uint64_t *got, aq_err *err)
+{
+    aq_auto_free char *piece = NULL;
+
+    *got = 0;
+    while (*got < size) { /* by the kernel, where it can */
+        ssize_t n = copy_file_range(from, NULL, to, NULL, (size_t)(size - *got), 0);
+        if (n <= 0)
+            break;
+        *got += (uint64_t)n;
+    }
+    piece = *got < size ? aq_realloc(NULL, HASH_AT_ONCE, 1) : NULL;
+    while (*got < size) {
+        uint64_t left = size - *got;
+        ssize_t n = aq_read_full(from, piece, left < HASH_AT_ONCE ? (size_t)left : HASH_AT_ONCE);
+        int r;
+        if (n < 0)
+            return aq_fail(err, (int)n, "cannot read the artifact: %s", strerror((int)-n));
+        if (n == 0)
+            break;
+        if ((r = aq_write_full(to, piece, (size_t)n)) < 0)
+            return aq_fail(err, r, "cannot copy the artifact (is the temporary folder full?): %s",
+                           strerror(-r));
+        *got += (uint64_t)n;
+    }
+    return 0;
+}
+
+/* What is hashed and what the jail reads must be the same bytes, so both read a copy that nobody
+ * else can write to. Returns its descriptor, read-only. */
+static int copy_artifact(aq_front *f, int fd, const struct stat *st, const char *temp_dir,
+                         uint64_t *size, aq_err *err)
+{
+    aq_auto_fd int copy = aq_temp_fd(temp_dir, err);
+    struct stat after;
+    int r;
+
+    if (copy < 0)
+        return copy;
+    if ((r = copy_bytes(fd, copy, (uint64_t)st->st_size, size, err)) < 0)
+        return r;
+    if (fstat(fd, &after) < 0)
+        return aq_fail_errno(err, "cannot look at the artifact again");
+    if (*size != (uint64_t)st->st_size || !aq_unchanged(st, &after))
+        aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_CHANGED, NULL,
+                                   "The archive changed while it was being read.");
+    return aq_reopen_read_only(copy, err);
+}
+
+/* Neither copied nor unpacked; its digest tells which artifact it was. */
+static int oversized(aq_front *f, int fd, uint64_t size, aq_package *p, aq_err *err)
+{
+    hashing h = {.fd = fd, .size = size, .hash = aq_hash_begin()};
+
+    aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_BUDGET, NULL,
+                               "The archive is larger than the budget %s (%llu %s) allows.",
+                               aq_budget_name(AQ_BUDGET_BYTES),
+                               (unsigned long long)f->budget->limit[AQ_BUDGET_BYTES],
+                               aq_budget_what(AQ_BUDGET_BYTES));
+    aq_front_unread(f, "(the whole input)", "budget", size);
+    h.piece = aq_realloc(NULL, HASH_AT_ONCE, 1);
+    return finish_hash(&h, &p->packed, err);
+}
+
 static int read_artifact(aq_front *f, int fd, const struct stat *st, const char *path,
                          const char *temp_dir, aq_package *p, aq_err *err)
 {
-    struct stat after;
-    uint64_t size = (uint64_t)st->st_size;
-    int r = aq_front_artifact(f, fd, size, base_name(path), &p->packed, err);
+    uint64_t limit = f->budget->limit[AQ_BUDGET_BYTES];
+    aq_auto_fd int copy = -1;
+    int r;
 
-    p->packed_bytes = size;
-    if (theirs(r))
-        r = give_up(f, temp_dir, size, err);
-    if (r < 0)
-        return r;
-    if (fstat(fd, &after) < 0)
-        return aq_fail_errno(err, "cannot look at %s", path);
-    if (after.st_size != st->st_size || after.st_mtim.tv_sec != st->st_mtim.tv_sec ||
-        after.st_mtim.tv_nsec != st->st_mtim.tv_nsec)
-        aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_CHANGED, NULL,
-                                   "The archive changed while it was being read.");
-    return 0;
+    p->packed_bytes = (uint64_t)st->st_size;
+    if (p->packed_bytes > PACKING && p->packed_bytes - PACKING > limit)
+        return oversized(f, fd, p->packed_bytes, p, err);
+    copy = copy_artifact(f, fd, st, temp_dir, &p->packed_bytes, err);
+    if (copy < 0)
+        return copy;
+    r = aq_front_artifact(f, copy, p->packed_bytes, base_name(path), &p->packed, err);
+    return theirs(r) ? give_up(f, temp_dir, p->packed_bytes, err) : r;
 }
 
 static void *in_arena(aq_arena *a, const void *from, size_t count, size_t size)

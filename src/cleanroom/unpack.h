@@ -1,6 +1,8 @@
 /* What the parts of the front's side of unpacking share. Private to this room. */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "base/budget.h"
 #include "cleanroom/image.h"
 #include "cleanroom/intake.h"
@@ -23,6 +25,15 @@ typedef struct aq_front {
     aq_nested *nested;
     size_t nested_count, nested_cap;
 } aq_front;
+
+/* Is an open file still what it was? Its owner can put the times of contents back, but not the
+ * time of the last change to anything (ctime). */
+static inline bool aq_unchanged(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
 
 /* `place` is quoted here; `reason` must live in the arena or for ever. */
 void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_t bytes);
