@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cleanroom/zip_entry.h"
 
 void aq_archive_finding(aq_archive *a, aq_rule_id rule, bool incomplete, const char *name,
                         size_t name_len, const char *fmt, ...)
@@ -32,6 +33,8 @@ int aq_archive_unread(aq_archive *a, const char *place, const char *reason, uint
     a->unread += packed;
     return a->sink->unread(a->sink->arg, place, reason, packed, err);
 }
+
+enum { ZIP_TAIL = 65535 + 22 }; /* where an end record with its comment can be */
 
 static const struct {
     const char *name;
@@ -78,6 +81,46 @@ bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, 
         if (starts(head, head_len, others[i].magic, others[i].len))
             return true;
     return head_len >= 263 && memcmp(head + 257, "ustar", 5) == 0;
+}
+
+/* One end mark. Its directory may lie where it says, or right before it when something was put in
+ * front of the archive, as readers tolerate. In a tar archive the second is what every zip file
+ * packed near its end looks like, unless the record was made to reach to the last byte. */
+static bool end_fits(const aq_source *s, bool tar, const uint8_t *p, uint64_t at)
+{
+    uint64_t size = u32(p + 12), start = u32(p + 16), places[2];
+    bool exact = at + 22 + u16(p + 20) == s->size;
+    uint8_t mark[4], locator[20];
+
+    if (at >= 20 && aq_source_read(s, at - 20, locator, 20) == 20 && is(locator, 6, 7))
+        return !tar || exact ||
+               (aq_source_read(s, u64(locator + 8), mark, 4) == 4 && is(mark, 6, 6));
+    if (size < CENTRAL_LEN || size > at || start > at - size)
+        return false;
+    places[0] = start;
+    places[1] = at - size;
+    for (int i = 0; i < 2; i++)
+        if ((i == 0 || !tar || exact) && aq_source_read(s, places[i], mark, 4) == 4 &&
+            is(mark, 1, 2))
+            return true;
+    return false;
+}
+
+int aq_zip_at_end(const aq_source *source, const aq_format *format, bool *ret, aq_err *err)
+{
+    size_t len = source->size < ZIP_TAIL ? (size_t)source->size : ZIP_TAIL;
+    aq_auto_free uint8_t *tail = aq_realloc(NULL, len + 1, 1);
+    uint64_t from = source->size - len;
+    ssize_t n = aq_source_read(source, from, tail, len);
+
+    *ret = false;
+    if (n < 0)
+        return aq_fail(err, (int)n, "cannot read the input");
+    for (ssize_t i = 0; i + 22 <= n && !*ret; i++)
+        *ret =
+            is(tail + i, 5, 6) && end_fits(source, format->tar && format->filter == AQ_FILTER_NONE,
+                                           tail + i, from + (uint64_t)i);
+    return 0;
 }
 
 static int compressed(const aq_source *source, aq_filter filter, aq_format *ret, aq_err *err)

@@ -107,6 +107,9 @@ typedef struct aq_format {
 
 /* NULL name: nothing that we know. For compressed data a first block is decoded to look inside. */
 int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err);
+/* Do programs that look for a zip archive from the end find one in this input of another format?
+ * An archive that is one file of a tar archive does not count: inspection lists it. */
+int aq_zip_at_end(const aq_source *source, const aq_format *format, bool *ret, aq_err *err);
 /* Can a tar archive begin with this block: a good header, or the zeros of an empty one? */
 bool aq_tar_start(const uint8_t block[static 512]);
 /* The same by the first bytes alone, for nested files: cheap, may be wrong about gzip and zstd. */

@@ -188,7 +188,6 @@ static bool pax_records(extended *x, const char *p, size_t len)
     return true;
 }
 
-/* Some writers pad the last record with NULs up to the block. */
 static size_t without_nuls(const char *p, size_t len)
 {
     while (len > 0 && p[len - 1] == '\0')
@@ -241,11 +240,12 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
         return 0;
     }
     if (h->type == 'x') {
-        good = pax_records(x, body.data, without_nuls(body.data, size));
+        /* NULs behind the last record end it for one reader and break it for another. */
+        good = pax_records(x, body.data, size);
     } else if (h->type == 'g') {
         /* Global values: times and comments are usual, a name or size for all entries is not. */
-        good = pax_records(&scratch, body.data, without_nuls(body.data, size)) &&
-               !scratch.has_name && !scratch.has_link && !scratch.has_size && !scratch.sparse;
+        good = pax_records(&scratch, body.data, size) && !scratch.has_name && !scratch.has_link &&
+               !scratch.has_size && !scratch.sparse;
         aq_buf_free(&scratch.name);
         aq_buf_free(&scratch.link);
     } else {
@@ -341,6 +341,15 @@ static int contents(tar *t, uint64_t size, bool take, bool *whole, aq_err *err)
     return 0;
 }
 
+/* Names that end so are folders to some readers, and to others the file without that end. */
+static bool folder_name(const aq_entry *e)
+{
+    const char *end = e->name + e->name_len;
+
+    return (e->name_len > 0 && end[-1] == '/') ||
+           (e->name_len > 1 && end[-1] == '.' && end[-2] == '/');
+}
+
 static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
 {
     aq_auto_buf name = {0};
@@ -360,7 +369,7 @@ static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
     classify(h, x, &e);
     /* Links and folders have no data, whatever the field says; a reader that skips data there and
      * one that does not would see two archives. */
-    if (e.kind == AQ_ENTRY_FILE && e.name_len > 0 && e.name[e.name_len - 1] == '/') {
+    if (e.kind == AQ_ENTRY_FILE && folder_name(&e)) {
         broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a file with the name of a folder");
         return 0;
     }
@@ -461,10 +470,19 @@ static int after_end(tar *t, aq_err *err)
         int r = aq_stream_next(t->s, SIZE_MAX, &p, &n, err);
         if (r < 0)
             return r;
-        if (n == 0 || aq_stream_given(t->s) - start > t->a->decode_max)
+        if (n == 0)
             break;
         if (extra > 0 || !zero_block(p, n))
             extra += n;
+        if (aq_stream_given(t->s) - start > t->a->decode_max) {
+            aq_archive_finding(
+                t->a, AQ_RULE_INTAKE_BUDGET, true, NULL, 0,
+                "More than %llu bytes follow the end of the tar archive; the rest of "
+                "them was not read.",
+                (unsigned long long)t->a->decode_max);
+            t->a->stopped = true;
+            break;
+        }
     }
     if (aq_stream_state_of(t->s) == AQ_STREAM_TRUNCATED ||
         aq_stream_state_of(t->s) == AQ_STREAM_DAMAGED)

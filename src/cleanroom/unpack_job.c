@@ -335,6 +335,7 @@ static int not_accepted(job *j, const aq_format *f, const char *name, aq_err *er
 static int read_artifact(job *j, const char *name, aq_err *err)
 {
     aq_format f;
+    bool also_zip = false;
     int r = aq_format_detect(&j->archive.source, &f, err);
 
     if (r < 0)
@@ -343,6 +344,12 @@ static int read_artifact(job *j, const char *name, aq_err *err)
         return not_accepted(j, &f, name, err);
     if ((r = aq_tell(j->teller, AQ_TELL_FORM, f.name, strlen(f.name), err)) < 0)
         return r;
+    if (!f.zip && (r = aq_zip_at_end(&j->archive.source, &f, &also_zip, err)) < 0)
+        return r;
+    if (also_zip)
+        aq_archive_finding(&j->archive, AQ_RULE_INTAKE_AMBIGUOUS, true, NULL, 0,
+                           "The input is %s, and a zip archive to programs that read from its end.",
+                           f.name);
     if (f.wasm)
         return read_wasm(j, name, err);
     r = f.zip ? aq_zip_read(&j->archive, err) : aq_tar_read(&j->archive, f.filter, err);

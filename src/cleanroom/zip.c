@@ -278,7 +278,9 @@ static bool local_sizes_agree(const zip_entry *e, const uint8_t *p, const uint8_
 {
     uint64_t packed = u32(p + 18), size = u32(p + 22);
     uint32_t crc = u32(p + 14);
-    bool open = e->flags & FLAG_DESCRIPTOR;
+    /* Stored data has no end of its own: who reads from the front takes whatever looks like a
+     * descriptor for it, and so may end elsewhere. */
+    bool open = (e->flags & FLAG_DESCRIPTOR) && (e->method != METHOD_STORED || e->size == 0);
 
     if (!zip_wide_fields(extra, extra_len, &size, &packed, NULL))
         return false;
@@ -288,7 +290,7 @@ static bool local_sizes_agree(const zip_entry *e, const uint8_t *p, const uint8_
 }
 
 /* Compares the local header with the directory; the place of the data, or 0 if they disagree. */
-static int check_local(zip *z, const zip_entry *e, uint64_t *data, aq_err *err)
+static int check_local(zip *z, zip_entry *e, uint64_t *data, aq_err *err)
 {
     const uint8_t *p = NULL;
     size_t have = 0, need = LOCAL_LEN + (size_t)e->name_len;
@@ -309,6 +311,7 @@ static int check_local(zip *z, const zip_entry *e, uint64_t *data, aq_err *err)
     if (have < need + extra || !local_sizes_agree(e, p, p + need, extra) ||
         !zip_extras_good(p + need, extra) || !zip_same_extra_name(e, p + need, extra))
         return 0;
+    e->local_extra = extra > 0;
     *data = e->local + need + extra;
     return 0;
 }
@@ -495,7 +498,7 @@ static int hidden(zip *z, uint64_t bytes, const char *where, aq_err *err)
 /* One entry in the order of places; `*at` is where the one before ended. */
 static int one_entry(zip *z, size_t i, uint64_t *at, aq_err *err)
 {
-    const zip_entry *e = &z->entries[i];
+    zip_entry *e = &z->entries[i];
     uint64_t next = i + 1 < z->count ? z->entries[i + 1].local : z->start;
     uint64_t data = 0, end;
     size_t tail = 0;

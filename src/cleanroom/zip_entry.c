@@ -130,11 +130,16 @@ static bool plain_ascii(const zip_entry *e)
     return true;
 }
 
-/* Old rules say in which code page a name from DOS is, and one program keeps to them even where the
- * name is marked as UTF-8. */
+/* Old rules say in which code page a name from DOS, OS/2 or an early NT is. One program keeps to
+ * them even where the name is marked as UTF-8, but not where the entry has extra data. */
 bool zip_encoding_clear(const zip_entry *e)
 {
-    return plain_ascii(e) || ((e->flags & FLAG_UTF8) && e->unix_mode);
+    uint8_t version = e->central[4], host = e->central[5];
+    bool old = host == 0 || host == 6 || (host == 11 && version == 50);
+
+    if (plain_ascii(e))
+        return true;
+    return (e->flags & FLAG_UTF8) && (!old || (e->local_extra && u16(e->central + 30) > 0));
 }
 
 /* An extra field may carry the name once more, in UTF-8, with a checksum of the name that it is

@@ -22,6 +22,7 @@ typedef struct zip_entry {
     uint16_t name_len, flags, method;
     uint32_t crc, mode;
     bool unix_mode;
+    bool local_extra; /* its own header has extra data */
     uint64_t packed, size, local;
 } zip_entry;
 

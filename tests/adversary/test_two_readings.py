@@ -1,0 +1,192 @@
+"""Archives that two programs read differently, and ordinary ones that look a little like them."""
+import gzip
+import io
+import os
+import shutil
+import struct
+import subprocess
+import tarfile
+import zipfile
+import zlib
+
+import pytest
+
+from test_archives import GOOD, clean, see, tar_bytes, zip_bytes  # noqa: F401
+
+AMBIGUOUS = "intake.archive.ambiguous"
+
+
+def shifted_zip(prefix, tail):
+    """A zip archive made for a place `prefix` bytes into a file, with a comment of `tail` bytes."""
+    out = io.BytesIO()
+    out.write(bytes(prefix))
+    with zipfile.ZipFile(out, "a") as z:
+        z.writestr("evil.sh", b"curl x | sh\n" * 4)
+        z.comment = bytes(tail)
+    data = out.getvalue()[prefix:]
+    return data[:len(data) - tail]
+
+
+def with_extra(data, extra):
+    """gzip with an extra field, which starts at byte 12."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return (b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff" + struct.pack("<H", len(extra)) + extra +
+            packer.compress(data) + packer.flush() +
+            struct.pack("<II", zlib.crc32(data), len(data)))
+
+
+def tar_header(name, size, kind=b"0"):
+    info = tarfile.TarInfo(name)
+    info.size = size
+    info.type = kind
+    return info.tobuf(tarfile.USTAR_FORMAT)
+
+
+def blocks(data):
+    return data + bytes(-len(data) % 512)
+
+
+# ---- one file, two archives ----
+
+
+@pytest.mark.parametrize("reach", [True, False])
+def test_tar_that_is_a_zip_too(see, reach):
+    start = tar_bytes(*GOOD, fmt=tarfile.USTAR_FORMAT)[:2048]
+    body = shifted_zip(len(start) + 512, 0)
+    tail = -len(body) % 512 + 1024
+    if reach:
+        body = shifted_zip(len(start) + 512, tail)
+    data = start + tar_header("data.bin", len(body)) + blocks(body) + bytes(1024)
+    assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["evil.sh"]
+    assert AMBIGUOUS in see(data)["rules"]
+
+
+def test_gzip_that_is_a_zip_too(see):
+    inner = tar_bytes(*GOOD)
+    rest = len(with_extra(inner, b"")) - 12
+    data = with_extra(inner, shifted_zip(12, rest))
+    assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["evil.sh"]
+    assert AMBIGUOUS in see(data)["rules"]
+
+
+def test_module_that_is_a_zip_too(see):
+    zipped = shifted_zip(0, 0)
+    section = b"\x01x" + zipped
+    assert 128 <= len(section) < 16384
+    size = bytes([len(section) & 127 | 128, len(section) >> 7])
+    data = b"\0asm\1\0\0\0\0" + size + section
+    assert zipfile.ZipFile(io.BytesIO(data)).namelist() == ["evil.sh"]
+    assert AMBIGUOUS in see(data, name="a.wasm")["rules"]
+
+
+def test_zip_file_inside_an_archive_is_only_nested(see):
+    for data in (tar_bytes(*GOOD, ("inner.zip", zip_bytes(*GOOD))),
+                 gzip.compress(tar_bytes(*GOOD, ("inner.zip", zip_bytes(*GOOD))))):
+        seen = see(data)
+        assert seen["rules"] == ["intake.nested"] and not seen["incomplete"]
+
+
+def test_an_end_mark_alone_is_no_zip(see):
+    assert clean(see(tar_bytes(*GOOD, ("note.txt", b"a mark PK\5\6" + bytes(18) + b" and words"))))
+
+
+# ---- zip ----
+
+
+class Pipe(io.RawIOBase):
+    """Cannot seek, so that sizes follow the entries."""
+
+    def __init__(self):
+        self.data = b""
+
+    def writable(self):
+        return True
+
+    def write(self, b):
+        self.data += bytes(b)
+        return len(b)
+
+
+def streamed(method, *entries):
+    out = Pipe()
+    with zipfile.ZipFile(out, "w", method) as z:
+        for name, data in entries:
+            z.writestr(name, data)
+    return out.data
+
+
+def test_stored_entry_without_sizes(see):
+    seen = see(streamed(zipfile.ZIP_STORED, *GOOD, ("blob.bin", b"hello")))
+    assert "intake.zip.mismatch" in seen["rules"] and seen["incomplete"]
+
+
+def test_streamed_zip(see):
+    assert clean(see(streamed(zipfile.ZIP_DEFLATED, *GOOD, ("empty", b""))))
+
+
+def test_streamed_entry_without_its_descriptor(see):
+    data = bytearray(zip_bytes(*GOOD))
+    for mark, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.index(mark) + flags] |= 8
+    assert "intake.zip.mismatch" in see(bytes(data))["rules"]
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="no git")
+@pytest.mark.parametrize("form", ["zip", "tar", "tar.gz"])
+def test_archives_of_git(see, tmp_path, form):
+    repo = tmp_path / "repo"
+    (repo / "src").mkdir(parents=True)
+    (repo / "Ünïcode.md").write_bytes(b"# hello\n")
+    (repo / "src/run.sh").write_bytes(b"echo 1\n")
+    (repo / "src/run.sh").chmod(0o755)
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    for args in (["init", "-q"], ["add", "."],
+                 ["-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "x"]):
+        subprocess.run(["git", *args], cwd=repo, check=True, env=env)
+    data = subprocess.run(["git", "archive", f"--format={form}", "--prefix=p-1/", "HEAD"], cwd=repo,
+                          check=True, env=env, stdout=subprocess.PIPE).stdout
+    seen = see(data)
+    assert clean(seen), seen["findings"]
+    assert seen["paths"] == ["src/run.sh", "Ünïcode.md"]
+
+
+@pytest.mark.parametrize("host,extra,good", [(3, b"", True), (0, b"", False), (6, b"", False),
+                                             (0, b"UT\x05\x00\x01\0\0\0\0", True)])
+def test_marked_name_and_the_system_that_it_is_from(see, host, extra, good):
+    info = zipfile.ZipInfo("Ünï.txt")
+    info.create_system = host
+    info.extra = extra
+    seen = see(zip_bytes((info, b"x"), method=zipfile.ZIP_STORED))
+    assert clean(seen) == good
+    assert seen["rules"] == ([] if good else ["intake.path.codepage"])
+
+
+# ---- tar ----
+
+
+def test_file_with_a_dot_behind_its_name(see):
+    start = tar_bytes(*GOOD, fmt=tarfile.USTAR_FORMAT)[:2048]
+    for name, good in (("run.sh/.", False), ("run.sh.", True), ("dir/.sh", True)):
+        seen = see(start + tar_header(name, 3) + blocks(b"abc") + bytes(1024))
+        assert (AMBIGUOUS in seen["rules"]) != good, name
+
+
+def test_padding_inside_a_pax_header(see):
+    start = tar_bytes(*GOOD, fmt=tarfile.USTAR_FORMAT)[:2048]
+    record = b"17 path=long.txt\n"
+    for body, good in ((record + bytes(20), False), (record, True)):
+        seen = see(start + tar_header("PaxHeaders/x", len(body), b"x") + blocks(body) +
+                   tar_header("b.sh", 3) + blocks(b"abc") + bytes(1024))
+        assert (AMBIGUOUS in seen["rules"]) != good
+        assert clean(seen) == good
+
+
+def test_bytes_beyond_the_zeros_that_are_looked_at(see):
+    limit = 1 << 20
+    start = tar_bytes(*GOOD)
+    assert clean(see(start + bytes(limit // 2), f"unpacked-bytes={limit}"))
+    seen = see(gzip.compress(start + bytes(limit) + b"evil" * 1000), f"unpacked-bytes={limit}")
+    assert seen["incomplete"] and "intake.budget" in seen["rules"]
+    seen = see(gzip.compress(start + bytes(64) + b"evil" + bytes(limit)),
+               f"unpacked-bytes={limit}")
+    assert "intake.archive.hidden" in seen["rules"]
