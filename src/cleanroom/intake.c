@@ -40,10 +40,10 @@ static int hear_manifest(aq_jail *j, aq_findings *heard, aq_buf *model, aq_err *
 }
 
 static int ask_manifest(aq_arena *a, const aq_package *p, const aq_budget *budget,
-                        aq_findings *heard, aq_manifest *ret, aq_err *err)
+                        aq_findings *heard, aq_manifest *ret, const char **contained, aq_err *err)
 {
     aq_auto_json json_t *o = NULL;
-    aq_auto_buf model = {0};
+    aq_auto_buf model = {0}, jail = {0};
     aq_jail *j;
     int r = aq_jail_start("manifest", &p->image, 1, &j, err);
 
@@ -52,6 +52,10 @@ static int ask_manifest(aq_arena *a, const aq_package *p, const aq_budget *budge
     if ((r = aq_ask_limits(j, budget, p->form, err)) == 0 && (r = aq_ask_files(j, p, err)) == 0 &&
         (r = aq_jail_finish(j, err)) == 0)
         r = hear_manifest(j, heard, &model, err);
+    if (r == 0) {
+        aq_jail_containment(j, &jail);
+        *contained = aq_arena_strdup(a, aq_buf_str(&jail));
+    }
     aq_jail_stop(j);
     if (r < 0)
         return r;
@@ -72,7 +76,7 @@ static int read_manifest(aq_arena *a, const aq_budget *budget, aq_findings *find
                          aq_err *err)
 {
     aq_findings before = *findings;
-    int r = ask_manifest(a, &in->package, budget, findings, &in->manifest, err);
+    int r = ask_manifest(a, &in->package, budget, findings, &in->manifest, &in->jail, err);
 
     if (!theirs(r))
         return r;

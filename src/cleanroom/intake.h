@@ -18,7 +18,8 @@ typedef struct aq_intake {
     aq_submission submission;
     aq_package package;
     aq_manifest manifest;
-    bool broken; /* a jailed parser gave no answer: the verdict is INCONCLUSIVE */
+    bool broken;      /* a jailed parser gave no answer: the verdict is INCONCLUSIVE */
+    const char *jail; /* how the manifest's parser was contained, as JSON; NULL when none ran */
 } aq_intake;
 
 /* Called now and then with what was done so far; NULL for silence. */

@@ -23,6 +23,7 @@ typedef struct aq_report_in {
     aq_digest verdict_digest;
     aq_digest store_snapshot;
     uint64_t known_names; /* how many names the look-alike check had to compare with */
+    const char *jail;     /* JSON: how parsers were contained on this host; NULL when none ran */
     int64_t time;
 } aq_report_in;
 

@@ -294,6 +294,17 @@ static json_t *store_json(const aq_report_in *in)
     return o;
 }
 
+/* Facts of this machine: in the report and under its signature, never in the verdict digest. */
+static json_t *host_json(const aq_report_in *in)
+{
+    json_t *jail = NULL;
+    aq_err ignored;
+
+    if (!in->jail || aq_json_parse(in->jail, strlen(in->jail), "jail", &jail, &ignored) < 0)
+        jail = json_null();
+    return json_pack("{s:o}", "jail", jail);
+}
+
 json_t *aq_report_json(const aq_report_in *in)
 {
     aq_auto_arena a = aq_arena_new();
@@ -318,6 +329,7 @@ json_t *aq_report_json(const aq_report_in *in)
     json_object_set_new(o, "checklist", aq_checklist(in));
     json_object_set_new(o, "rules", rules_json());
     json_object_set_new(o, "policy", policy_json(in->policy));
+    json_object_set_new(o, "host", host_json(in));
     json_object_set_new(o, "store", store_json(in));
     return o;
 }

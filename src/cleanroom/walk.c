@@ -199,6 +199,7 @@ static int make_report(walk *w, aq_walk_result *out, aq_err *err)
                        .survey = &w->survey,
                        .policy = &w->policy,
                        .budget = &w->budget,
+                       .jail = w->intake.jail,
                        .time = w->now};
     int r;
 

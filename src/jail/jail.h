@@ -86,5 +86,7 @@ void aq_jail_limit(aq_jail *j, uint64_t frames, uint64_t bytes);
 /* How a child is contained on this host: {"landlock": 7, "seccomp": true, …}, found out by starting
  * one. For doctor. */
 int aq_jail_guarantee(aq_buf *text, aq_err *err);
+/* The same of a jail that has answered. */
+void aq_jail_containment(const aq_jail *j, aq_buf *text);
 /* Kills and reaps; takes NULL. */
 void aq_jail_stop(aq_jail *j);

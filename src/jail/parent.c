@@ -464,10 +464,21 @@ int aq_jail_next(aq_jail *j, uint16_t *type, const void **payload, size_t *len, 
     return 0;
 }
 
+void aq_jail_containment(const aq_jail *j, aq_buf *text)
+{
+    const aq_jail_hello *h = &j->hello;
+
+    aq_buf_addf(text,
+                "{\"landlock\": %u, \"seccomp\": %s, \"namespaces\": %s, \"capabilities\": %s, "
+                "\"unprivileged\": %s, \"memory_limit\": %s}",
+                h->landlock, h->seccomp ? "true" : "false", h->namespaces ? "true" : "false",
+                h->capabilities ? "\"none\"" : "\"some\"", h->unprivileged ? "true" : "false",
+                h->memory_limit ? "true" : "false");
+}
+
 int aq_jail_guarantee(aq_buf *text, aq_err *err)
 {
     const void *payload;
-    aq_jail_hello h;
     uint16_t type;
     size_t len;
     aq_jail *j;
@@ -476,15 +487,8 @@ int aq_jail_guarantee(aq_buf *text, aq_err *err)
     if (r < 0)
         return r;
     r = aq_jail_next(j, &type, &payload, &len, err);
-    h = j->hello;
+    if (r >= 0)
+        aq_jail_containment(j, text);
     aq_jail_stop(j);
-    if (r < 0)
-        return r;
-    aq_buf_addf(text,
-                "{\"landlock\": %u, \"seccomp\": %s, \"namespaces\": %s, \"capabilities\": %s, "
-                "\"unprivileged\": %s, \"memory_limit\": %s}",
-                h.landlock, h.seccomp ? "true" : "false", h.namespaces ? "true" : "false",
-                h.capabilities ? "\"none\"" : "\"some\"", h.unprivileged ? "true" : "false",
-                h.memory_limit ? "true" : "false");
-    return 0;
+    return r < 0 ? r : 0;
 }

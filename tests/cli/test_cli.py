@@ -89,6 +89,7 @@ def test_json_has_what_scripts_need(aquarium):
         for key in ("rule", "layer", "adversary", "severity", "file", "line", "message"):
             assert key in finding
     assert [s["decision"] for s in report["stages"][2:]] == ["not-run"] * 4
+    assert report["host"]["jail"]["seccomp"] is True
 
 
 def test_layers_that_did_not_run_are_named(aquarium):
