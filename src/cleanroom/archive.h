@@ -47,6 +47,12 @@ uint64_t aq_stream_given(const aq_stream *s);    /* decoded bytes that the calle
 uint64_t aq_stream_consumed(const aq_stream *s); /* packed bytes that the decoder has used */
 uint64_t aq_stream_skipped(const aq_stream *s);  /* of those: in frames that carry no data */
 
+/* Packed bytes in headers and empty members of gzip, which decoders skip too. */
+uint64_t aq_stream_spare(const aq_stream *s);
+
+/* Bytes of comments and unknown fields that an archive may carry without a word. */
+enum { AQ_SPARE_MAX = 4096 };
+
 /* ---- entries ---- */
 
 typedef enum aq_entry_kind {

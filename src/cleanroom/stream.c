@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "cleanroom/archive.h"
 
-enum { BUFFER = 256 << 10, ZSTD_WINDOW_LOG = 27 };
+enum { BUFFER = 256 << 10, ZSTD_WINDOW_LOG = 27, GZIP_HEADER = 10 };
 
 struct aq_stream {
     aq_source source;
@@ -22,10 +22,11 @@ struct aq_stream {
     uint8_t *in, *out;
     size_t in_at, in_len; /* fetched and not used yet */
     size_t out_at, out_len;
-    uint64_t given, skipped;
+    uint64_t given, skipped, spare;
     z_stream z;
     ZSTD_DCtx *zstd;
     bool in_member; /* inside a gzip member or zstd frame */
+    bool in_header; /* of a gzip member */
 };
 
 ssize_t aq_source_read(const aq_source *s, uint64_t at, void *data, size_t len)
@@ -92,6 +93,11 @@ uint64_t aq_stream_skipped(const aq_stream *s)
     return s->skipped;
 }
 
+uint64_t aq_stream_spare(const aq_stream *s)
+{
+    return s->spare;
+}
+
 static int fetch(aq_stream *s, aq_err *err)
 {
     ssize_t n;
@@ -143,6 +149,7 @@ static int start_member(aq_stream *s, aq_err *err)
     }
     if (s->filter == AQ_FILTER_GZIP)
         inflateReset(&s->z);
+    s->in_header = s->filter == AQ_FILTER_GZIP;
     s->in_member = true;
     return 0;
 }
@@ -155,12 +162,18 @@ static void decode_gzip(aq_stream *s)
     s->z.avail_in = (uInt)(s->in_len - s->in_at);
     s->z.next_out = s->out;
     s->z.avail_out = BUFFER;
-    r = inflate(&s->z, Z_NO_FLUSH);
+    r = inflate(&s->z, s->in_header ? Z_BLOCK : Z_NO_FLUSH);
     s->in_at = s->in_len - s->z.avail_in;
     s->out_len = BUFFER - s->z.avail_out;
-    if (r == Z_STREAM_END)
+    if (s->in_header && r == Z_OK && (s->z.data_type & 128)) {
+        s->in_header = false;
+        s->spare += s->z.total_in - GZIP_HEADER;
+    }
+    if (r == Z_STREAM_END) {
         s->in_member = false;
-    else if (r != Z_OK && r != Z_BUF_ERROR)
+        if (s->z.total_out == 0)
+            s->spare += GZIP_HEADER;
+    } else if (r != Z_OK && r != Z_BUF_ERROR)
         s->state = AQ_STREAM_DAMAGED;
 }
 

@@ -12,6 +12,7 @@
 enum {
     BLOCK = 512,
     EXTENDED_MAX = 1 << 20, /* bytes of one pax header or long name */
+    USUAL_MAX = 1024,       /* bytes of times, owners and the like for one entry */
 };
 
 typedef struct header {
@@ -29,6 +30,7 @@ typedef struct extended {
     bool waiting; /* for the entry that they are about */
     bool pax;     /* they are pax, not GNU's long names */
     uint64_t size;
+    uint64_t spare; /* bytes of records that no reader shows */
 } extended;
 
 typedef struct tar {
@@ -36,7 +38,9 @@ typedef struct tar {
     aq_stream *s;
     extended next;
     uint64_t entries;
-    bool broken; /* said already why reading cannot go on */
+    uint64_t spare; /* bytes of comments and unknown records */
+    uint64_t slack; /* bytes behind the end of fields and contents */
+    bool broken;    /* said already why reading cannot go on */
 } tar;
 
 static uint64_t padding(uint64_t size)
@@ -86,6 +90,42 @@ static bool checksum_good(const uint8_t *block)
 static bool zero_block(const uint8_t *b, size_t len)
 {
     return len == 0 || (b[0] == 0 && memcmp(b, b + 1, len - 1) == 0);
+}
+
+static size_t nonzero(const char *p, size_t len)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += p[i] != '\0';
+    return count;
+}
+
+/* Bytes of a text field behind the NUL that ends it. */
+static size_t behind(const char *field, size_t len)
+{
+    size_t end = strnlen(field, len);
+
+    return nonzero(field + end, len - end);
+}
+
+/* Bytes of a header that no reader looks at. Some writers keep two times at the end of the prefix,
+ * and a mark in the last four bytes. */
+static size_t header_slack(const header *h)
+{
+    bool link = h->type == '1' || h->type == '2' || h->type == 'S';
+    size_t prefix = sizeof h->prefix, pad = sizeof h->pad;
+    uint64_t time;
+
+    if (h->type == 'S') /* a sparse map is there; the entry is told as unread */
+        prefix = pad = 0;
+    else if (number(h->prefix + 131, 12, &time) && number(h->prefix + 143, 12, &time))
+        prefix = 131;
+    if (pad > 0 && memcmp(h->pad + 8, "tar", 4) == 0)
+        pad = 8;
+    return behind(h->name, sizeof h->name) + behind(h->user, sizeof h->user) +
+           behind(h->group, sizeof h->group) + behind(h->prefix, prefix) + nonzero(h->pad, pad) +
+           (link ? behind(h->link, sizeof h->link) : nonzero(h->link, sizeof h->link));
 }
 
 bool aq_tar_start(const uint8_t block[static 512])
@@ -165,9 +205,38 @@ static bool set_record(extended *x, const char *key, size_t key_len, const char 
     return true;
 }
 
+/* Records that programs write into every header by themselves, and what macOS adds to files. */
+static bool usual_record(const char *key, size_t key_len, size_t len)
+{
+    static const char *const words[] = {"mtime",        "atime",      "ctime",
+                                        "uid",          "gid",        "uname",
+                                        "gname",        "hdrcharset", "LIBARCHIVE.creationtime",
+                                        "SCHILY.dev",   "SCHILY.ino", "SCHILY.nlink",
+                                        "SCHILY.fflags"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is_key(key, key_len, words[i]))
+            return len <= 64;
+    return len <= 128 && (key_starts(key, key_len, "SCHILY.xattr.com.apple.") ||
+                          key_starts(key, key_len, "LIBARCHIVE.xattr.com.apple."));
+}
+
+/* A name or size is seen in the entry; anything else counts unless it is usual and little. */
+static void count_spare(extended *x, size_t *usual, const char *key, size_t key_len, size_t len)
+{
+    if (is_key(key, key_len, "path") || is_key(key, key_len, "linkpath") ||
+        is_key(key, key_len, "size"))
+        return;
+    if (usual_record(key, key_len, len) && (*usual += key_len + len) <= USUAL_MAX)
+        return;
+    x->spare += key_len + len;
+}
+
 /* Records "LEN KEY=VALUE\n"; LEN counts the whole record. False when malformed. */
 static bool pax_records(extended *x, const char *p, size_t len)
 {
+    size_t usual = 0;
+
     while (len > 0) {
         size_t record = 0, i = 0;
         const char *equal;
@@ -182,6 +251,7 @@ static bool pax_records(extended *x, const char *p, size_t len)
             !set_record(x, p + i, (size_t)(equal - p) - i, equal + 1,
                         (size_t)(p + record - 1 - (equal + 1))))
             return false;
+        count_spare(x, &usual, p + i, (size_t)(equal - p) - i, (size_t)(p + record - 2 - equal));
         p += record;
         len -= record;
     }
@@ -239,6 +309,7 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
         cut(t);
         return 0;
     }
+    t->slack += nonzero(body.data + size, padding(size));
     if (h->type == 'x') {
         /* NULs behind the last record end it for one reader and break it for another. */
         good = pax_records(x, body.data, size);
@@ -258,6 +329,8 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
         good = h->type == 'L' ? set_text(&x->name, &x->has_name, body.data, len)
                               : set_text(&x->link, &x->has_link, body.data, len);
     }
+    t->spare += x->spare + scratch.spare;
+    x->spare = 0;
     if (!good)
         broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has extended headers that contradict each other");
     return 0;
@@ -331,7 +404,9 @@ static int contents(tar *t, uint64_t size, bool take, bool *whole, aq_err *err)
             return r;
         if (n == 0)
             break;
-        if (left && take && (r = t->a->sink->data(t->a->sink->arg, p, n, err)) < 0)
+        if (left == 0)
+            t->slack += nonzero((const char *)p, n);
+        else if (take && (r = t->a->sink->data(t->a->sink->arg, p, n, err)) < 0)
             return r;
         *(left ? &left : &pad) -= n;
     }
@@ -443,6 +518,7 @@ static int one_block(tar *t, const uint8_t *block, aq_err *err)
         broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a header that programs read differently");
         return 0;
     }
+    t->slack += header_slack(&h);
     if (h.type == 'x' || h.type == 'g' || h.type == 'L' || h.type == 'K')
         return read_extended(t, &h, size, err);
     /* The old type tells folders by the slash at the end of a name: of which of the two? */
@@ -516,6 +592,29 @@ static int entries(tar *t, aq_err *err)
     return 0;
 }
 
+static int hidden_inside(tar *t, uint64_t bytes, const char *where, aq_err *err)
+{
+    aq_archive_finding(t->a, AQ_RULE_INTAKE_HIDDEN_BYTES, true, NULL, 0, "%llu bytes are in %s.",
+                       (unsigned long long)bytes, where);
+    return t->a->sink->unread(t->a->sink->arg, "(beside the entries)",
+                              "no reader of this format shows them", bytes, err);
+}
+
+/* What lies beside names and contents. */
+static int account_spare(tar *t, aq_err *err)
+{
+    uint64_t packed = aq_stream_spare(t->s);
+    int r = 0;
+
+    if (t->slack > 0)
+        r = hidden_inside(t, t->slack, "tar headers and padding that should be empty", err);
+    if (r == 0 && t->spare > AQ_SPARE_MAX)
+        r = hidden_inside(t, t->spare, "comments and unknown records of the tar archive", err);
+    if (r == 0 && packed > AQ_SPARE_MAX)
+        r = hidden_inside(t, packed, "gzip headers and empty gzip members", err);
+    return r;
+}
+
 /* Everything that the decoder did not use, and what its frames hid. */
 static int account(tar *t, aq_err *err)
 {
@@ -548,6 +647,8 @@ int aq_tar_read(aq_archive *a, aq_filter filter, aq_err *err)
     tar t = {.a = a, .s = aq_stream_new(&a->source, filter)};
     int r = entries(&t, err);
 
+    if (r == 0)
+        r = account_spare(&t, err);
     if (r == 0)
         r = account(&t, err);
     forget_extended(&t.next);

@@ -39,6 +39,7 @@ typedef struct zip {
     z_stream inflater;
     uint64_t window_at;
     size_t window_len;
+    uint64_t spare; /* bytes of comments and unknown extra data */
     bool broken, has_end64;
     uint64_t end64; /* where the locator says that the 64-bit record is */
 } zip;
@@ -240,6 +241,9 @@ static int read_directory(zip *z, aq_err *err)
             broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has a directory that programs read differently");
             return 0;
         }
+        z->spare += u16(z->directory + at + 32) +
+                    zip_extras_spare(z->directory + at + CENTRAL_LEN + u16(z->directory + at + 28),
+                                     u16(z->directory + at + 30));
     }
     if (at != len || z->count != z->claimed)
         broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has another number of entries than it says");
@@ -311,6 +315,7 @@ static int check_local(zip *z, zip_entry *e, uint64_t *data, aq_err *err)
     if (have < need + extra || !local_sizes_agree(e, p, p + need, extra) ||
         !zip_extras_good(p + need, extra) || !zip_same_extra_name(e, p + need, extra))
         return 0;
+    z->spare += zip_extras_spare(p + need, extra);
     e->local_extra = extra > 0;
     *data = e->local + need + extra;
     return 0;
@@ -548,6 +553,13 @@ static int walk(zip *z, aq_err *err)
 
     for (size_t i = 0; i < z->count && r == 0 && !z->broken && !z->a->stopped; i++)
         r = one_entry(z, i, &at, err);
+    if (r == 0 && z->spare > AQ_SPARE_MAX) {
+        aq_archive_finding(z->a, AQ_RULE_INTAKE_HIDDEN_BYTES, true, NULL, 0,
+                           "%llu bytes are in comments and unknown extra data of entries.",
+                           (unsigned long long)z->spare);
+        r = z->a->sink->unread(z->a->sink->arg, "(beside the entries)",
+                               "no reader of this format shows them", z->spare, err);
+    }
     if (r < 0)
         return r;
     if (z->broken || z->a->stopped) {

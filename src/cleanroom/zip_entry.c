@@ -7,6 +7,7 @@
 
 enum {
     LINK_MAX = 4096,
+    USUAL_MAX = 128,  /* bytes of usual extra data in one header */
     DOS_LABEL = 0x08, /* of a disk: skipped by some */
     DOS_FOLDER = 0x10,
     EXTRA_WIDE = 0x0001,
@@ -55,6 +56,25 @@ bool zip_extras_good(const uint8_t *p, size_t len)
         if (*p++ != 0)
             return false;
     return true;
+}
+
+size_t zip_extras_spare(const uint8_t *p, size_t len)
+{
+    /* 64-bit sizes; times of NTFS and Unix; owners, old and new; a name, which is checked; the mark
+     * of a jar */
+    static const uint16_t usual[] = {EXTRA_WIDE, 0x000a, 0x5455, 0x5855, 0x7855, 0x7875, 0xcafe};
+    size_t spare = 0, fine = 0;
+
+    while (len >= 4 && u16(p + 2) <= len - 4) {
+        size_t n = 4 + (size_t)u16(p + 2);
+        bool known = u16(p) == EXTRA_NAME;
+        for (size_t i = 0; i < sizeof usual / sizeof *usual && !known; i++)
+            known = u16(p) == usual[i] && (fine += n) <= USUAL_MAX;
+        spare += known ? 0 : n;
+        p += n;
+        len -= n;
+    }
+    return spare;
 }
 
 static bool take64(const uint8_t **p, size_t *len, uint64_t *field)

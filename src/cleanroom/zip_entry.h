@@ -45,6 +45,8 @@ static inline bool is(const uint8_t *p, char third, char fourth)
 
 /* Is extra data read alike by all programs? */
 bool zip_extras_good(const uint8_t *extra, size_t len);
+/* Bytes of extra data that programs do not write by themselves, or more of it than they do. */
+size_t zip_extras_spare(const uint8_t *extra, size_t len);
 /* Puts the 64-bit values in the place of fields that say so; false when they are not there. */
 bool zip_wide_fields(const uint8_t *extra, size_t len, uint64_t *size, uint64_t *packed,
                      uint64_t *local);
