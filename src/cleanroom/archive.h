@@ -95,7 +95,8 @@ typedef struct aq_archive {
     aq_findings *findings;
     uint64_t read, unread; /* packed bytes; together the size when a reader is done */
     uint64_t decode_max;   /* padding after the last entry beyond this is not looked at */
-    bool stopped;          /* the sink said so */
+    uint64_t overhead_max; /* decoded bytes of headers and padding; 0: any number */
+    bool stopped;          /* the sink said so, or one of these did */
     bool unseen;           /* an entry was not shown to the sink, so its names are not all */
 } aq_archive;
 

@@ -10,7 +10,7 @@
 #include "cleanroom/paths.h"
 #include "cleanroom/unpack_job.h"
 
-enum { HEAD = 512, TAIL = 22, WINDOW = 64 << 10 };
+enum { HEAD = 512, TAIL = 22, WINDOW = 64 << 10, OVERHEAD = 64 << 20 };
 
 typedef struct job {
     aq_teller teller;
@@ -293,7 +293,8 @@ static int list_one(job *j, const aq_file *f, const aq_format *format, count *c,
     aq_archive a = {.source = {j->image, f->offset, f->size},
                     .sink = &sink,
                     .findings = aq_findings_new(scratch),
-                    .decode_max = 1 << 20};
+                    .decode_max = 1 << 20,
+                    .overhead_max = OVERHEAD};
     int r;
 
     if (!format->zip && !format->tar && format->filter != AQ_FILTER_NONE)

@@ -38,9 +38,10 @@ typedef struct tar {
     aq_stream *s;
     extended next;
     uint64_t entries;
-    uint64_t spare; /* bytes of comments and unknown records */
-    uint64_t slack; /* bytes behind the end of fields and contents */
-    bool broken;    /* said already why reading cannot go on */
+    uint64_t overhead; /* decoded bytes that are no contents */
+    uint64_t spare;    /* bytes of comments and unknown records */
+    uint64_t slack;    /* bytes behind the end of fields and contents */
+    bool broken;       /* said already why reading cannot go on */
 } tar;
 
 static uint64_t padding(uint64_t size)
@@ -301,6 +302,7 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
         broken(t, AQ_RULE_INTAKE_DAMAGED, "has an oversized extended header");
         return 0;
     }
+    t->overhead += size + padding(size);
     aq_buf_reserve(&body, size + padding(size));
     n = aq_stream_read(t->s, body.data, size + padding(size), err);
     if (n < 0)
@@ -571,11 +573,25 @@ static int after_end(tar *t, aq_err *err)
                               "no reader of this format shows them", extra, err);
 }
 
+/* Headers and padding pack well, and no entry's size tells of them. */
+static bool overhead_good(tar *t)
+{
+    t->overhead += BLOCK;
+    if (t->a->overhead_max == 0 || t->overhead <= t->a->overhead_max)
+        return true;
+    t->a->stopped = true;
+    aq_archive_finding(t->a, AQ_RULE_INTAKE_RATIO, true, NULL, 0,
+                       "The headers of the tar archive have more than %llu bytes; what follows was "
+                       "not read.",
+                       (unsigned long long)t->a->overhead_max);
+    return false;
+}
+
 static int entries(tar *t, aq_err *err)
 {
     uint8_t block[BLOCK];
 
-    while (!t->broken && !t->a->stopped) {
+    while (!t->broken && !t->a->stopped && overhead_good(t)) {
         ssize_t n = aq_stream_read(t->s, block, sizeof block, err);
         int r;
         if (n < 0)

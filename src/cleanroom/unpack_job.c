@@ -371,6 +371,17 @@ static int conclude(job *j, aq_err *err)
     return r < 0 ? r : aq_tell(j->teller, AQ_TELL_ACCOUNT, &account, sizeof account, err);
 }
 
+/* For headers and padding the same budgets hold as for contents. */
+static uint64_t overhead_limit(const aq_budget *limits, uint64_t packed)
+{
+    uint64_t most;
+
+    if (__builtin_mul_overflow(packed, limits->limit[AQ_BUDGET_RATIO], &most) ||
+        most > limits->limit[AQ_BUDGET_BYTES])
+        most = limits->limit[AQ_BUDGET_BYTES];
+    return most > RATIO_FREE ? most : RATIO_FREE;
+}
+
 int aq_unpack_core(const aq_source *source, const char *name, const aq_budget *limits,
                    const aq_teller *teller, aq_err *err)
 {
@@ -383,7 +394,8 @@ int aq_unpack_core(const aq_source *source, const char *name, const aq_budget *l
     j.archive = (aq_archive){.source = *source,
                              .sink = &sink,
                              .findings = aq_findings_new(arena),
-                             .decode_max = limits->limit[AQ_BUDGET_BYTES]};
+                             .decode_max = limits->limit[AQ_BUDGET_BYTES],
+                             .overhead_max = overhead_limit(limits, source->size)};
     r = read_artifact(&j, name, err);
     if (r == 0)
         r = conclude(&j, err);

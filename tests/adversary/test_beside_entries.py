@@ -124,3 +124,21 @@ def test_ordinary_tar_programs_leave_nothing(tree, tmp_path):
                            check=True)
             seen = unpack(tmp_path / "b")
             assert HIDDEN not in seen["rules"], (kind, seen["findings"])
+
+
+def test_headers_count_as_unpacked(see):
+    """A little gzip of nothing but long headers."""
+    record = b"1000000 comment=" + b"x" * (1000000 - 17) + b"\n"
+    info = tarfile.TarInfo("x")
+    info.type = tarfile.XGLTYPE
+    info.size = len(record)
+    one = info.tobuf(tarfile.USTAR_FORMAT) + record + bytes(-len(record) % 512)
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    data = b"".join(packer.compress(one) for _ in range(40)) + packer.compress(tar_bytes(*GOOD))
+    seen = see(data + packer.flush())
+    assert "intake.ratio" in seen["rules"] and seen["incomplete"] and not seen["files"]
+
+
+def test_many_small_files_are_no_bomb(see):
+    files = [(f"f{i}", b"") for i in range(3000)]
+    assert clean(see(gzip.compress(tar_bytes(*files, fmt=tarfile.USTAR_FORMAT))))
