@@ -707,3 +707,24 @@ def test_mtime_owner_and_order_do_not_count(see):
 def zlib_level(data, level):
     c = zlib.compressobj(level, zlib.DEFLATED, 31)
     return c.compress(data) + c.flush()
+
+
+def test_budgets_hold_for_folders_too(tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for n in range(4):
+        (folder / str(n)).write_bytes(b"x" * 100)
+    assert clean(unpack(folder, "unpacked-bytes=400"))
+    for budget in ("unpacked-bytes=399", "file-bytes=99", "files=3"):
+        seen = unpack(folder, budget)
+        assert "intake.budget" in seen["rules"] and seen["incomplete"], budget
+
+
+def test_nul_in_a_name(see):
+    """A reader in C stops at the NUL, another does not."""
+    raw = bytearray(zip_bytes(*GOOD, ("evil.pyX.txt", b"1")))
+    for at in list(find_all(raw, b"evil.pyX.txt")):
+        raw[at + 7] = 0
+    seen = see(bytes(raw))
+    assert not clean(seen)
+    assert "evil.py" not in seen["paths"]
