@@ -119,6 +119,8 @@ int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err);
 int aq_zip_at_end(const aq_source *source, const aq_format *format, bool *ret, aq_err *err);
 /* Can a tar archive begin with this block: a good header, or the zeros of an empty one? */
 bool aq_tar_start(const uint8_t block[static 512]);
+/* Has the input a tar header at its start, whatever else it looks like? */
+bool aq_tar_inside(const aq_source *source);
 /* The same by the first bytes alone, for nested files: cheap, may be wrong about gzip and zstd. */
 bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len);
 

@@ -134,6 +134,13 @@ bool aq_tar_start(const uint8_t block[static 512])
     return zero_block(block, BLOCK) || (block[0] != '\0' && checksum_good(block));
 }
 
+bool aq_tar_inside(const aq_source *source)
+{
+    uint8_t block[BLOCK];
+
+    return aq_source_read(source, 0, block, BLOCK) == BLOCK && checksum_good(block);
+}
+
 /* ---- extension headers ---- */
 
 static bool set_size(extended *x, const char *value, size_t len)

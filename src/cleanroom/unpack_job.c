@@ -350,6 +350,9 @@ static int read_artifact(job *j, const char *name, aq_err *err)
         aq_archive_finding(&j->archive, AQ_RULE_INTAKE_AMBIGUOUS, true, NULL, 0,
                            "The input is %s, and a zip archive to programs that read from its end.",
                            f.name);
+    if (f.wasm && aq_tar_inside(&j->archive.source))
+        aq_archive_finding(&j->archive, AQ_RULE_INTAKE_AMBIGUOUS, true, NULL, 0,
+                           "The input is a module, and a tar archive to other programs.");
     if (f.wasm)
         return read_wasm(j, name, err);
     r = f.zip ? aq_zip_read(&j->archive, err) : aq_tar_read(&j->archive, f.filter, err);

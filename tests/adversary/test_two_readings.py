@@ -79,6 +79,18 @@ def test_module_that_is_a_zip_too(see):
     assert AMBIGUOUS in see(data, name="a.wasm")["rules"]
 
 
+def test_module_that_is_a_tar_too(see):
+    data = bytearray(tar_header("x", 18, b"x") + blocks(b"18 path=README.md\n") +
+                     tar_header("y", 3) + blocks(b"abc") + bytes(1024))
+    size = len(data) - 11
+    data[:13] = b"\0asm\1\0\0\0\0" + bytes([size & 127 | 128, size >> 7]) + b"\x01x"
+    plain = bytes(data)
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data[:512])
+    assert AMBIGUOUS in see(bytes(data), name="a.wasm")["rules"]
+    assert clean(see(plain, name="a.wasm"))
+
+
 def test_zip_file_inside_an_archive_is_only_nested(see):
     for data in (tar_bytes(*GOOD, ("inner.zip", zip_bytes(*GOOD))),
                  gzip.compress(tar_bytes(*GOOD, ("inner.zip", zip_bytes(*GOOD))))):
