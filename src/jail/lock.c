@@ -127,7 +127,7 @@ static int die_with_parent(aq_err *err)
     return 0;
 }
 
-int aq_jail_lock(const aq_jail_job *job, size_t fd_count, aq_jail_hello *ret, aq_err *err)
+int aq_jail_lock_rights(const aq_jail_job *job, size_t fd_count, aq_jail_hello *ret, aq_err *err)
 {
     int r = aq_process_close_from(AQ_JAIL_FIRST_FD + (unsigned)fd_count, err);
 
@@ -148,6 +148,15 @@ int aq_jail_lock(const aq_jail_job *job, size_t fd_count, aq_jail_hello *ret, aq
     if (r < 0)
         return r;
     ret->landlock = (uint8_t)r;
+    return 0;
+}
+
+int aq_jail_lock(const aq_jail_job *job, size_t fd_count, aq_jail_hello *ret, aq_err *err)
+{
+    int r = aq_jail_lock_rights(job, fd_count, ret, err);
+
+    if (r < 0)
+        return r;
     ret->seccomp = 1;
     return aq_seccomp_apply(allowed, sizeof allowed / sizeof *allowed, err);
 }

@@ -281,6 +281,10 @@ static void taken_names_are_told(void **state)
     s->submission.publisher = "mallory";
     judge_name(s, "Log-Reader");
     found(s, NAME_TAKEN);
+    s->submission.name = "log-reader";
+    s->submission.namespace_ = "ACME"; /* so is the namespace in other letters */
+    judge_name(s, "log-reader");
+    found(s, NAME_TAKEN);
     s->submission.name = "tool-box";
     s->submission.namespace_ = NULL;
     judge_name(s, "tool-box");
@@ -327,6 +331,14 @@ static void make_envelope(scene *s)
                                     .artifact_size = 8,
                                     .signature = AQ_SIGNATURE_GOOD,
                                     .time = 1800000000};
+}
+
+/* Another package in the envelope of make_envelope, which stays true of its bytes. */
+static void pack_enveloped(scene *s, const char *const *parts)
+{
+    pack(s, parts);
+    s->package.packed = s->submission.artifact;
+    s->package.packed_bytes = s->submission.artifact_size;
 }
 
 static void true_envelopes_pass(void **state)
@@ -390,6 +402,67 @@ static void lying_envelopes_are_rejected(void **state)
     gate(s);
     found(s, SIGNATURE_UNCHECKED);
     assert_true(s->findings->incomplete); /* cannot pass */
+}
+
+/* The namespace is as much of an identity as the name: the same letters in the same case. */
+static void namespaces_of_envelopes(void **state)
+{
+    static const char *const other[] = {"acme2", "Acme", "ACME", "acm", "acme.", "globex"};
+    scene *s = *state;
+    const char *parts[] = {"arc-manifest.yaml",
+                           ARC("log-reader", "namespace: acme\nlicense: MIT\ncapabilities: {}\n"),
+                           "README.md",
+                           README,
+                           NULL,
+                           NULL};
+
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        make_envelope(s);
+        pack_enveloped(s, parts);
+        s->submission.namespace_ = other[i];
+        gate(s);
+        if (!find(s, AQ_RULE_L0_ENVELOPE_IDENTITY))
+            fail_msg("namespace %s was taken for acme", other[i]);
+        assert_non_null(strstr(find(s, AQ_RULE_L0_ENVELOPE_IDENTITY)->message, other[i]));
+    }
+    make_envelope(s);
+    pack_enveloped(s, parts);
+    s->submission.namespace_ = "acme";
+    gate(s);
+    clean(s);
+    /* Where one of the two is silent there is nothing to contradict. */
+    s->submission.namespace_ = NULL;
+    gate(s);
+    not_found(s, ENVELOPE_IDENTITY);
+    make_envelope(s);
+    s->submission.namespace_ = "acme";
+    gate(s);
+    clean(s);
+}
+
+/* What a package says of its own namespace is judged like its name. */
+static void namespaces_of_packages(void **state)
+{
+    static const struct {
+        const char *space;
+        bool illegal, mixed;
+    } rows[] = {
+        {"acme", false, false},     {"acme-tools", false, false}, {"Acme", false, false},
+        {"ac;me", true, false},     {"-acme", true, false},       {"ac\\ame", true, false},
+        {"\u0430cme", false, true}, /* a Cyrillic first letter */
+        {"acm\u0435", false, true}, {"\u202eacme", true, false},
+    };
+    scene *s = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[400];
+        snprintf(text, sizeof text, ARC("log-reader", "namespace: \"%s\"\nlicense: MIT\n"),
+                 rows[i].space);
+        judge(s, "arc-manifest.yaml", text, "README.md", README);
+        if ((find(s, AQ_RULE_L0_NAME_ILLEGAL) != NULL) != rows[i].illegal ||
+            (find(s, AQ_RULE_L0_NAME_MIXED) != NULL) != rows[i].mixed)
+            fail_msg("namespace %s", rows[i].space);
+    }
 }
 
 /* ---- rate ---- */
@@ -468,6 +541,8 @@ int main(int argc, char **argv)
         SCENE(confirmed_names_are_left_alone),
         SCENE(true_envelopes_pass),
         SCENE(lying_envelopes_are_rejected),
+        SCENE(namespaces_of_envelopes),
+        SCENE(namespaces_of_packages),
         SCENE(floods_are_stopped),
         SCENE(silence_is_not_consent),
     };

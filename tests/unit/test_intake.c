@@ -220,6 +220,16 @@ static int job_liar(aq_jail_io *io, aq_err *err)
         tell(io, AQ_TELL_UNREAD, "short", 5, err);
     if (what == 'j')
         tell(io, AQ_TELL_FINDING, "{\"rule\":\"l0.readme.missing\",\"message\":\"m\"}", 43, err);
+    if (what == 'c') /* a rule of another layer: a parser has no say there */
+        tell(io, AQ_TELL_COUNT, "\1\0\0\0l0.readme.missing", 21, err);
+    if (what == 'k')
+        tell(io, AQ_TELL_COUNT, "\1\0\0\0intake.no-such-rule", 23, err);
+    if (what == 'b')
+        tell(io, AQ_TELL_COUNT, "\1\0\0\0", 4, err);
+    if (what == 'C' || what == 'D') /* true: intake counts its own */
+        tell(io, AQ_TELL_COUNT, "\7\0\0\0intake.unsigned", 19, err);
+    if (what == 'D')
+        tell(io, AQ_TELL_COUNT, "\xff\xff\xff\xffintake.unsigned", 19, err);
     if (what == 't')
         tell(io, 999, "?", 1, err);
     if (what == 'd')
@@ -236,7 +246,7 @@ static int job_liar(aq_jail_io *io, aq_err *err)
 static void lies_are_refused(void **state)
 {
     aq_digest nothing = aq_sha256("", 0), last = nothing;
-    static const char lies[] = "apfnso2wujtdxml";
+    static const char lies[] = "apfnso2wujckbtdxml";
     scene *s = *state;
 
     for (size_t i = 0; i + 1 < sizeof lies; i++) {
@@ -258,6 +268,26 @@ static void lies_are_refused(void **state)
         assert_false(aq_digest_equal(&p.digest, &nothing));
         assert_false(aq_digest_equal(&p.digest, &last));
         last = p.digest;
+        aq_package_close(&p);
+    }
+    assert_int_equal(s->findings->per_rule[AQ_RULE_L0_README_MISSING], 0);
+}
+
+/* The benign twin of a count for another layer's rule; a count that cannot be held is the most that
+ * can, never a small one. */
+static void counts_of_intake_are_added(void **state)
+{
+    scene *s = *state;
+
+    for (int i = 0; i < 2; i++) {
+        aq_package p = {.image = -1};
+        put(s, i ? "D" : "C", i ? "Dxyz" : "Cxyz");
+        if (aq_unpack(s->a, aq_arena_printf(s->a, "%s/%c", s->folder, i ? 'D' : 'C'), s->folder,
+                      &s->budget, s->findings, NULL, NULL, &p, &s->err) < 0)
+            fail_msg("%s", s->err.text);
+        assert_int_equal(p.count, 1);
+        assert_false(s->findings->incomplete);
+        assert_int_equal(s->findings->per_rule[AQ_RULE_INTAKE_UNSIGNED], i ? UINT32_MAX : 7);
         aq_package_close(&p);
     }
 }
@@ -319,6 +349,7 @@ int main(int argc, char **argv)
 {
 #ifdef LIED_TO
     const struct CMUnitTest tests[] = {SCENE(lies_are_refused), SCENE(truth_is_believed),
+                                       SCENE(counts_of_intake_are_added),
                                        SCENE(a_manifest_job_that_dies)};
     const aq_jail_job *jobs = liars;
 #else

@@ -302,6 +302,53 @@ static void no_flipped_byte_of_a_full_tile_survives(void **state)
     verify(f, 259, 258);
 }
 
+/* Signs a checkpoint with the ledger's own key, whatever it says. */
+static void sign_root(ledger_folder *f, uint64_t size, const aq_digest *root)
+{
+    aq_checkpoint c = {size, *root};
+    aq_auto_buf note = {0};
+    aq_err err = {0};
+
+    aq_note_sign(f->keys, &f->ledger->vkey, &c, &note);
+    if (aq_tile_put(f->ledger->root, "checkpoint", note.data, note.len, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+/* A good signature over a root that the entries do not have: the audit compares, it does not
+ * believe the key. At sizes with one tile, with full tiles, and with both. */
+static void a_signed_root_must_be_that_of_the_tree(void **state)
+{
+    static const size_t batches[] = {1, 2, 253, 1, 255, 40};
+    ledger_folder *f = *state;
+    aq_auto_buf note = {0};
+    uint64_t size = 0, said;
+    aq_digest root, older = aq_tree_empty();
+    aq_ledger_audit a;
+    aq_err err = {0};
+
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        append(f, size, batches[i]);
+        size += batches[i];
+        publish(f);
+        assert_int_equal(aq_ledger_checkpoint(f->ledger, &note, &said, &root, &err), 0);
+        assert_int_equal(said, size);
+        for (unsigned bend = 0; bend < 3; bend++) {
+            aq_digest bad = root;
+            if (bend == 2)
+                bad = older; /* the root of the tree before the last entries */
+            else
+                bad.b[bend ? AQ_SHA256_LEN - 1 : 0] ^= 1;
+            sign_root(f, size, &bad);
+            assert_int_equal(aq_ledger_verify(f->ledger, &a, &err), -EBADMSG);
+            assert_non_null(strstr(err.text, "checkpoint: its root is not that of"));
+            assert_int_equal(a.published, 0);
+        }
+        sign_root(f, size, &root);
+        verify(f, size, size);
+        older = root;
+    }
+}
+
 static void lost_files_are_found(void **state)
 {
     static const char *const files[] = {"ledger/tile/0/000", "ledger/tile/0/001.p/4",
@@ -587,6 +634,7 @@ int main(void)
         T(no_flipped_byte_of_a_proof_survives),
         T(no_flipped_byte_of_a_file_survives),
         T(no_flipped_byte_of_a_full_tile_survives),
+        T(a_signed_root_must_be_that_of_the_tree),
         T(lost_files_are_found),
         T(an_old_journal_is_refused),
         T(damaged_tiles_are_never_signed_over),
