@@ -99,12 +99,31 @@ typedef struct folded {
     const char *fold, *path;
 } folded;
 
+/* How Windows stores a path: a backslash parts it, dots and blanks at the end of a part go, and
+ * what follows a colon is a stream of the file before it. */
+static void add_windows(aq_buf *out, const char *path, size_t len)
+{
+    for (size_t at = 0; at <= len;) {
+        size_t n = 0, kept;
+        while (at + n < len && path[at + n] != '/' && path[at + n] != '\\')
+            n++;
+        for (kept = 0; kept < n && path[at + kept] != ':'; kept++)
+            ;
+        while (kept > 0 && (path[at + kept - 1] == '.' || path[at + kept - 1] == ' '))
+            kept--;
+        aq_buf_add(out, path + at, kept ? kept : n);
+        at += n + 1;
+        if (at <= len)
+            aq_buf_addc(out, '/');
+    }
+}
+
 typedef struct folds {
     folded *items;
     size_t count, cap;
 } folds;
 
-static bool fold(aq_buf *out, const char *path, size_t len)
+static bool fold_case(aq_buf *out, const char *path, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)path[i] >= 0x80)
@@ -115,6 +134,26 @@ static bool fold(aq_buf *out, const char *path, size_t len)
             (char)(path[i] >= 'A' && path[i] <= 'Z' ? path[i] + ('a' - 'A') : path[i]);
     out->data[out->len] = '\0';
     return true;
+}
+
+/* Two paths that fold alike are one file on some file system. */
+static bool fold(aq_buf *out, const char *path, size_t len)
+{
+    aq_auto_buf stored = {0};
+
+    if (!reserved(path) && !memchr(path, '\\', len))
+        return fold_case(out, path, len);
+    add_windows(&stored, path, len);
+    return fold_case(out, aq_buf_str(&stored), stored.len);
+}
+
+/* Are they one without the rules of Windows? */
+static bool same_but_case(const char *a, const char *b)
+{
+    aq_auto_buf x = {0}, y = {0};
+
+    return fold_case(&x, a, strlen(a)) && fold_case(&y, b, strlen(b)) && x.len == y.len &&
+           memcmp(x.data, y.data, x.len) == 0;
 }
 
 /* Cheap answer to "is there any pair?": folding must neither join files nor folders. */
@@ -181,7 +220,9 @@ static void check_alike(job *j)
     for (size_t i = 1; i < f.count; i++)
         if (strcmp(f.items[i - 1].fold, f.items[i].fold) == 0)
             aq_findings_add(j->findings, AQ_RULE_INTAKE_PATH_ALIKE, f.items[i].path,
-                            "Where case and Unicode form do not count this is %s.",
+                            same_but_case(f.items[i - 1].path, f.items[i].path)
+                                ? "Where case and Unicode form do not count this is %s."
+                                : "Windows stores this as %s, or as a part of it.",
                             f.items[i - 1].path);
     aq_path_set_free(known);
     free(f.items);

@@ -221,6 +221,13 @@ TAR_ATTACKS = {
     "drive": ([("C:evil", b"1")], "intake.path.backslash"),
     "device name": ([("aux.txt", b"1")], "intake.path.reserved"),
     "trailing dot": ([("x.", b"1")], "intake.path.reserved"),
+    "stream": ([("xx:y", b"1")], "intake.path.reserved"),
+    "dot that shadows": ([("README.md.", b"1")], "intake.path.alike intake.path.reserved"),
+    "blank that shadows": ([("readme.md. ", b"1")], "intake.path.alike intake.path.reserved"),
+    "stream that shadows": ([("README.md::$DATA", b"1")], "intake.path.alike intake.path.reserved"),
+    "folder that shadows": ([("src./other.py", b"1")], "intake.path.alike intake.path.reserved"),
+    "backslash that shadows": ([("src\\main.py", b"1")],
+                               "intake.path.alike intake.path.backslash"),
     "too deep": ([("d/" * 40 + "x", b"1")], "intake.budget"),
     "too long": ([("n" * 1100, b"1")], "intake.budget"),
 }
