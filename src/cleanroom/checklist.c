@@ -293,7 +293,7 @@ static void add_starts(json_t *list, const aq_manifest *m)
             aq_part_count(&b, count - STARTS + 1);
             aq_buf_adds(&b, " more things run by themselves; next: ");
         } else {
-            aq_part_starts(&b, e->role);
+            aq_part_starts(&b, e->role, e->matcher);
             aq_buf_adds(&b, ": ");
         }
         aq_buf_adds(&b, e->command ? e->command : "?");

@@ -158,7 +158,7 @@ static void write_starts(aq_buf *out, const json_t *report)
         if (i >= STARTS)
             break;
         if (aq_part_automatic(role))
-            aq_part_starts(&b, role);
+            aq_part_starts(&b, role, aq_part_str(row, "matcher", NULL));
         else
             aq_buf_addf(&b, "Entry point (%s)", role);
         aq_html_tag(out, "<li><bdi>", aq_buf_str(&b), "</bdi>: ");

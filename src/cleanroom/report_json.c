@@ -57,6 +57,7 @@ static json_t *entry_points_json(const aq_manifest *m, aq_arena *a)
         json_t *o = json_object();
         set_text(o, "role", m->entry_points[i].role, a);
         set_text(o, "command", m->entry_points[i].command, a);
+        set_text(o, "matcher", m->entry_points[i].matcher, a);
         set_int(o, "line", m->entry_points[i].line);
         json_array_append_new(list, o);
     }

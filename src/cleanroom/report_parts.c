@@ -290,7 +290,7 @@ bool aq_part_automatic(const char *role)
            strncmp(role, "lifecycle", 9) == 0;
 }
 
-void aq_part_starts(aq_buf *out, const char *role)
+void aq_part_starts(aq_buf *out, const char *role, const char *matcher)
 {
     static const struct {
         const char *role, *when;
@@ -318,10 +318,13 @@ void aq_part_starts(aq_buf *out, const char *role)
         if (strcmp(known[i].role, role) == 0) {
             aq_buf_adds(out, known[i].when);
             if (strncmp(role, "hook:", 5) == 0)
-                aq_buf_addf(out, " (%s)", role + 5);
+                aq_buf_addf(out, " (%s%s%s)", role + 5, matcher ? ": " : "",
+                            matcher ? matcher : "");
             return;
         }
     aq_buf_addf(out, "at %s", strncmp(role, "hook:", 5) == 0 ? role + 5 : role);
+    if (matcher)
+        aq_buf_addf(out, " (%s)", matcher);
 }
 
 void aq_part_tier(const json_t *report, aq_buf *out)

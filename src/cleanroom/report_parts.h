@@ -24,8 +24,9 @@ void aq_part_sentence(aq_buf *out, const char *message);
 /* Does the package have this run without anybody's asking: a hook, a script of its installation, a
  * server that its host starts? */
 bool aq_part_automatic(const char *role);
-/* "Runs by itself after a tool is used (PostToolUse)", the command left out. */
-void aq_part_starts(aq_buf *out, const char *role);
+/* "Runs by itself after a tool is used (PostToolUse: Edit|Write)", the command left out; `matcher`
+ * may be NULL. */
+void aq_part_starts(aq_buf *out, const char *role, const char *matcher);
 /* "T2 (microVM) would be needed: it declares that it runs commands" */
 void aq_part_tier(const json_t *report, aq_buf *out);
 /* All findings, those beyond the list among them. */

@@ -506,7 +506,7 @@ static void write_says(writer *w, const json_t *report)
         const char *role = aq_part_str(row, "role", "?");
         aq_auto_buf b = {0};
         if (aq_part_automatic(role))
-            aq_part_starts(&b, role);
+            aq_part_starts(&b, role, aq_part_str(row, "matcher", NULL));
         else
             aq_buf_addf(&b, "Has an entry point (%s)", role);
         aq_buf_addf(&b, ": %s", aq_part_str(row, "command", "?"));

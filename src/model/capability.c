@@ -15,7 +15,7 @@
 
 typedef int canonical(aq_buf *out, const char *s, aq_err *err);
 
-static canonical path_pattern, host_pattern, shell_pattern, name_pattern;
+static canonical path_pattern, host_pattern, shell_pattern, name_pattern, hook_pattern;
 
 static const struct {
     const char *name, *what;
@@ -29,7 +29,7 @@ static canonical *const forms[AQ_CAP_COUNT] = {
     [AQ_CAP_FS_READ] = path_pattern, [AQ_CAP_FS_WRITE] = path_pattern,
     [AQ_CAP_NETWORK] = host_pattern, [AQ_CAP_SHELL] = shell_pattern,
     [AQ_CAP_SECRETS] = name_pattern, [AQ_CAP_SUBAGENTS] = name_pattern,
-    [AQ_CAP_MCP] = name_pattern,     [AQ_CAP_HOOKS] = name_pattern,
+    [AQ_CAP_MCP] = name_pattern,     [AQ_CAP_HOOKS] = hook_pattern,
     [AQ_CAP_CLOCK] = name_pattern,   [AQ_CAP_CRYPTO] = name_pattern,
 };
 
@@ -282,6 +282,50 @@ static int name_pattern(aq_buf *out, const char *s, aq_err *err)
     return 0;
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "Write|Edit" and "Edit|Write" match the same tools. What is more than names is a regular
+ * expression, and stays as written. */
+static void add_matcher(aq_buf *out, char *matcher)
+{
+    const char *words[AQ_CAP_PATTERN];
+    size_t count = 0, len = strlen(matcher);
+
+    if (len == 0 || strcmp(matcher, "*") == 0 || strcmp(matcher, ".*") == 0)
+        return; /* anything: the event alone says that */
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)matcher[i]) && !strchr("_-|", matcher[i])) {
+            aq_buf_addf(out, "(%s)", matcher);
+            return;
+        }
+    for (char *rest = matcher, *word; (word = strsep(&rest, "|"));)
+        words[count++] = word;
+    qsort(words, count, sizeof *words, by_bytes);
+    aq_buf_addc(out, '(');
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(words[i - 1], words[i]) != 0)
+            aq_buf_addf(out, "%s%s", i ? "|" : "", words[i]);
+    aq_buf_addc(out, ')');
+}
+
+/* "EVENT" or "EVENT(MATCHER)". */
+static int hook_pattern(aq_buf *out, const char *s, aq_err *err)
+{
+    size_t len = strlen(s), event = strcspn(s, "(");
+    aq_auto_buf matcher = {0};
+
+    if (event == len || event == 0 || s[len - 1] != ')')
+        return name_pattern(out, s, err);
+    aq_buf_add(out, s, event);
+    aq_buf_add(&matcher, s + event + 1, len - event - 2);
+    aq_buf_str(&matcher);
+    add_matcher(out, matcher.data);
+    return 0;
+}
+
 static int check_text(const char *s, aq_capability group, aq_err *err)
 {
     const unsigned char *p = (const unsigned char *)s, *end = p + strlen(s);
@@ -370,9 +414,15 @@ void aq_capabilities_merge(aq_capabilities *c, aq_arena *a, const aq_capabilitie
             aq_capabilities_add_or_any(c, a, (aq_capability)g, from->group[g].patterns[i]);
 }
 
-static int by_bytes(const void *a, const void *b)
+/* Is this a hook with a matcher, and the same event without one among the first `count`? */
+static bool covered(const aq_cap_group *g, size_t count, const char *pattern)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    size_t event = strcspn(pattern, "(");
+
+    for (size_t i = 0; pattern[event] && i < count; i++)
+        if (strlen(g->patterns[i]) == event && memcmp(g->patterns[i], pattern, event) == 0)
+            return true;
+    return false;
 }
 
 void aq_capabilities_seal(aq_capabilities *c)
@@ -385,7 +435,8 @@ void aq_capabilities_seal(aq_capabilities *c)
             qsort(g->patterns, g->count, sizeof *g->patterns, by_bytes);
         for (size_t j = 0; j < g->count; j++) {
             any = any || strcmp(g->patterns[j], "*") == 0;
-            if (kept == 0 || strcmp(g->patterns[kept - 1], g->patterns[j]) != 0)
+            if ((kept == 0 || strcmp(g->patterns[kept - 1], g->patterns[j]) != 0) &&
+                !(i == AQ_CAP_HOOKS && covered(g, kept, g->patterns[j])))
                 g->patterns[kept++] = g->patterns[j];
         }
         g->count = kept;

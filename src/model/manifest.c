@@ -70,6 +70,8 @@ enum {
     RANK_PLAIN_NPM = 120, /* nothing in it says MCP */
     RANK_PLAIN_PYTHON = 125,
     RANK_WASM = 130,
+    RANK_SPELLING = 140,  /* a manifest only where letter case does not count */
+    RANK_HOOKS = 150,     /* hooks/hooks.json without a plugin.json beside it */
     RANK_COMPONENT = 200, /* never speaks */
 };
 
@@ -168,13 +170,15 @@ static bool at_fixed_place(detection *d, const aq_file *file, const char *path)
         const place *row = &places[i];
         bool page = ends_with(row->path, ".md");
         int rank = row->rank;
-        if ((page ? strcasecmp : strcmp)(path, row->path) != 0)
+        if (strcasecmp(path, row->path) != 0)
             continue;
         d->r.file = file;
         if (row->is_mcp && !row->is_mcp(&d->r))
             rank = row->else_rank;
         if (rank == RANK_PLUGIN || rank == RANK_MARKETPLACE)
             d->plugin = true;
+        if (rank && !page && strcmp(path, row->path) != 0)
+            rank = RANK_SPELLING;
         if (rank)
             add_candidate(d, file, rank, row->read, d->top);
         return true;
@@ -185,13 +189,33 @@ static bool at_fixed_place(detection *d, const aq_file *file, const char *path)
 /* Commands and agents of a plugin at the top. */
 static bool is_component(const char *path)
 {
-    return (strncmp(path, "commands/", 9) == 0 || strncmp(path, "agents/", 7) == 0) &&
+    return (strncasecmp(path, "commands/", 9) == 0 || strncasecmp(path, "agents/", 7) == 0) &&
            ends_with(path, ".md");
+}
+
+static const char plugin[] = ".claude-plugin/plugin.json";
+static const char hooks[] = "hooks/hooks.json";
+
+static bool is_exact_end(const char *path, const char *tail)
+{
+    return strcmp(path + strlen(path) - strlen(tail), tail) == 0;
+}
+
+/* Hooks that the reader of a plugin does not come to by itself. */
+static void classify_hooks(detection *d, const aq_file *file)
+{
+    const char *root = folder_above(d, file->path, sizeof hooks - 1);
+    bool exact = is_exact_end(file->path, hooks);
+
+    if (exact && aq_package_find(d->r.package, aq_arena_printf(d->r.a, "%s%s", root, plugin)))
+        return;
+    d->r.file = file;
+    if (aq_is_hooks(&d->r))
+        add_candidate(d, file, RANK_HOOKS, aq_read_hooks, root);
 }
 
 static void classify(detection *d, const aq_file *file)
 {
-    static const char plugin[] = ".claude-plugin/plugin.json";
     size_t top = strlen(d->top);
     const char *path = file->path + top, *base = strrchr(path, '/');
 
@@ -205,8 +229,10 @@ static void classify(detection *d, const aq_file *file)
     if (at_fixed_place(d, file, path))
         return;
     if (ends_with(path, "/.claude-plugin/plugin.json"))
-        add_candidate(d, file, RANK_SUB_PLUGIN, aq_read_plugin,
-                      folder_above(d, file->path, sizeof plugin - 1));
+        add_candidate(d, file, is_exact_end(path, plugin) ? RANK_SUB_PLUGIN : RANK_SPELLING,
+                      aq_read_plugin, folder_above(d, file->path, sizeof plugin - 1));
+    else if (strcasecmp(path, hooks) == 0 || ends_with(path, "/hooks/hooks.json"))
+        classify_hooks(d, file);
     else if (strcasecmp(base, "SKILL.md") == 0)
         add_candidate(d, file, RANK_SUB_SKILL, aq_read_skill,
                       folder_above(d, file->path, sizeof "SKILL.md" - 1));
@@ -226,7 +252,8 @@ static int by_rank(const void *a, const void *b)
 static void collect(detection *d)
 {
     d->count = d->wasm_count = 0;
-    d->plugin = d->too_many = false;
+    d->too_many = false;
+    d->plugin = aq_package_find(d->r.package, aq_arena_printf(d->r.a, "%s%s", d->top, hooks));
     /* ".claude-plugin/" sorts before "agents/" and "commands/", so `plugin` is known in time. */
     for (size_t i = 0; i < d->r.package->count; i++)
         classify(d, &d->r.package->files[i]);
@@ -383,11 +410,14 @@ static void merge(detection *d, const aq_manifest *from, size_t *work)
         const aq_entry_point *e = &from->entry_points[i];
         size_t j = 0;
         while (j < m->entry_point_count && !(same(m->entry_points[j].role, e->role) &&
+                                             same(m->entry_points[j].matcher, e->matcher) &&
                                              same(m->entry_points[j].command, e->command)))
             j++;
         if (j < m->entry_point_count)
             continue;
+        d->r.matcher = e->matcher;
         aq_reading_entry(&d->r, e->role, e->command, e->line);
+        d->r.matcher = NULL;
         if (j < m->entry_point_count)
             m->entry_points[j].file = e->file; /* a plugin reads files beside its own */
     }
@@ -466,6 +496,29 @@ static bool is_member(const candidate *c)
            c->rank == RANK_SUB_PLUGIN || c->rank == RANK_SKILL;
 }
 
+/* Did a manifest read before this one name the file, or stand where it is looked for? */
+static bool announced(const aq_manifest *m, const char *quoted)
+{
+    for (size_t i = 0; i < m->entry_point_count; i++)
+        if (strcmp(m->entry_points[i].file, quoted) == 0)
+            return true;
+    return false;
+}
+
+/* What agents read although it does not look like part of a manifest. */
+static void tell_unusual(detection *d, const candidate *c, bool known)
+{
+    if (c->rank == RANK_SPELLING)
+        aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_SPELLING, c->file->path,
+                        "is a manifest where letter case does not count, and none elsewhere");
+    else if (c->rank == RANK_HOOKS && !is_exact_end(c->file->path, hooks))
+        aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_SPELLING, c->file->path,
+                        "is %s where letter case does not count", hooks);
+    else if (c->rank == RANK_HOOKS && !known)
+        aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_HOOKS, c->file->path,
+                        "no plugin.json stands beside it and no manifest names it");
+}
+
 static void read_others(detection *d)
 {
     const candidate *speaker = &d->items[0];
@@ -484,6 +537,7 @@ static void read_others(detection *d)
         r.root = c->root;
         r.m = &other;
         m->also[m->also_count++] = quoted_path(d->r.a, c->file->path);
+        tell_unusual(d, c, announced(m, m->also[m->also_count - 1]));
         c->read(&r); /* what it could not read is a finding already */
         d->r.file = c->file;
         merge(d, &other, &work);
@@ -544,6 +598,7 @@ static void speak(detection *d)
     d->r.file = c->file;
     d->r.root = c->root;
     d->r.m->file = quoted_path(d->r.a, c->file->path);
+    tell_unusual(d, c, false);
     c->read(&d->r);
     check_identity(d);
     read_others(d);
@@ -586,7 +641,7 @@ int aq_manifest_detect(aq_arena *a, const aq_package *package, const unsigned ch
     collect(&d);
     folder = only_folder(&d);
     if (folder && (d.count == 0 || d.items[0].rank > RANK_AGENT_ARC) &&
-        strcmp(folder, ".claude-plugin/") != 0) {
+        strcasecmp(folder, ".claude-plugin/") != 0) {
         d.top = folder;
         collect(&d);
     }

@@ -46,6 +46,7 @@ typedef struct aq_reference {
 typedef struct aq_entry_point {
     const char *role;    /* "cli", "postinstall", "hook:PreToolUse", "mcp:stdio", "wasm" … */
     const char *command; /* as written */
+    const char *matcher; /* of a hook: the tools it is for, as written; NULL: all, or no hook */
     const char *file;    /* quoted path of the manifest that says so */
     uint32_t line;       /* in that file */
 } aq_entry_point;

@@ -146,9 +146,11 @@ static void read_arc_hooks(aq_reading *r, const aq_node *hooks)
             const char *event = aq_node_get_str(n, "event");
             aq_auto_buf role = {0};
             aq_buf_addf(&role, "hook:%s", event ? event : "");
+            r->matcher = aq_reading_matcher(r, n);
             aq_reading_command(r, aq_buf_str(&role),
                                aq_reading_field(r, n, "command", AQ_MANIFEST_TEXT), n->line);
         }
+        r->matcher = NULL;
     }
     if (config && (file = aq_reading_file(r, config, hooks->line))) {
         r->file = file;

@@ -20,6 +20,7 @@ typedef struct aq_reading {
     aq_findings *findings;
     const aq_file *file; /* the one that is read */
     const char *root;    /* folder it speaks for, "" or with a slash at its end */
+    const char *matcher; /* quoted, of the hook that is read; NULL: none */
     aq_manifest *m;
 } aq_reading;
 
@@ -48,6 +49,8 @@ void aq_reading_entry(aq_reading *r, const char *role, const char *command, uint
 /* An entry point that is a command line: it implies that commands are run, and a role
  * "hook:EVENT" that the host calls the package. */
 void aq_reading_command(aq_reading *r, const char *role, const char *command, uint32_t line);
+/* The host calls the package at `event`, where the matcher of the reading fits. */
+void aq_reading_event(aq_reading *r, const char *event);
 /* An entry point that is a URL: it implies that its host is talked to. */
 void aq_reading_remote(aq_reading *r, const char *role, const char *url, uint32_t line);
 void aq_reading_reference(aq_reading *r, aq_reference ref);
@@ -56,6 +59,8 @@ void aq_reading_capability(aq_reading *r, aq_capability group, const char *patte
 /* A list of texts, one text, a list of {key: text}, or true/false for all/none. */
 void aq_reading_patterns(aq_reading *r, aq_capability group, const aq_node *node,
                          const char *const *keys);
+/* Text of a hook's matcher; NULL when it matches everything. */
+const char *aq_reading_matcher(aq_reading *r, const aq_node *hook);
 /* "Bash(git:*), Read" or a list of such. */
 void aq_reading_tools(aq_reading *r, const aq_node *tools);
 /* Splits "@scope/name" and drops the sigil. */
@@ -71,12 +76,15 @@ int aq_read_skill(aq_reading *r);
 int aq_read_component(aq_reading *r); /* command or agent of a plugin: a page with front matter */
 int aq_read_plugin(aq_reading *r);
 int aq_read_marketplace(aq_reading *r);
+int aq_read_hooks(aq_reading *r); /* hooks/hooks.json that no plugin.json stands beside */
 int aq_read_server(aq_reading *r);
 int aq_read_npm(aq_reading *r);
 int aq_read_python(aq_reading *r);
 int aq_read_mcp_config(aq_reading *r);
 int aq_read_wasm(aq_reading *r);
 
+/* Is there anything in this hooks/hooks.json that an agent could run? */
+bool aq_is_hooks(aq_reading *r);
 /* Does this file say that the package is an MCP server? Silent: problems are told when it is read.
  */
 bool aq_is_mcp_server_json(aq_reading *r);

@@ -41,9 +41,9 @@ static json_t *entry_points_json(const aq_manifest *m)
 
     for (size_t i = 0; i < m->entry_point_count; i++) {
         const aq_entry_point *e = &m->entry_points[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:I}", "role", e->role, "command",
-                                        e->command, "file", e->file, "line", (json_int_t)e->line));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s, s:I}", "role", e->role,
+                                              "command", e->command, "matcher", text(e->matcher),
+                                              "file", e->file, "line", (json_int_t)e->line));
     }
     return list;
 }
@@ -129,7 +129,7 @@ static int read_list(const json_t *from, const char *key, const json_t **ret, aq
 
 static int read_entry_points(aq_arena *a, const json_t *from, aq_manifest *m, aq_err *err)
 {
-    static const char *const keys[] = {"role", "command", "file", "line", NULL};
+    static const char *const keys[] = {"role", "command", "matcher", "file", "line", NULL};
     const json_t *list;
     json_t *item;
     size_t i;
@@ -143,6 +143,7 @@ static int read_entry_points(aq_arena *a, const json_t *from, aq_manifest *m, aq
         if ((r = aq_json_only_keys(item, "manifest: entry point", keys, err)) < 0 ||
             (r = need_text(a, item, "role", AQ_MANIFEST_NAME, &e->role, err)) < 0 ||
             (r = need_text(a, item, "command", AQ_MANIFEST_TEXT, &e->command, err)) < 0 ||
+            (r = read_text(a, item, "matcher", AQ_MANIFEST_NAME, &e->matcher, err)) < 0 ||
             (r = need_text(a, item, "file", AQ_MANIFEST_PATH, &e->file, err)) < 0 ||
             (r = read_line(item, &e->line, err)) < 0)
             return r;

@@ -38,9 +38,12 @@ void aq_reading_hooks(aq_reading *r, const aq_node *root)
         if (event->kind != AQ_NODE_LIST)
             continue; /* "description" and the like */
         aq_buf_addf(&role, "hook:%s", event->key);
-        aq_capabilities_add_or_any(&r->m->implied, r->a, AQ_CAP_HOOKS, event->key);
+        if (!event->first)
+            aq_reading_event(r, event->key);
         for (const aq_node *n = event->first; n; n = n->next) {
             const aq_node *handlers = aq_node_get(n, "hooks");
+            r->matcher = aq_reading_matcher(r, n);
+            aq_reading_event(r, event->key);
             if (!handlers || handlers->kind != AQ_NODE_LIST) {
                 read_handler(r, aq_buf_str(&role), n);
                 continue;
@@ -48,6 +51,7 @@ void aq_reading_hooks(aq_reading *r, const aq_node *root)
             for (const aq_node *h = handlers->first; h; h = h->next)
                 read_handler(r, aq_buf_str(&role), h);
         }
+        r->matcher = NULL;
     }
 }
 
@@ -145,6 +149,13 @@ static void read_default(aq_reading *r, const char *name, read_table *read)
     r->file = self;
 }
 
+/* What a plugin reads whether or not its manifest names it. */
+static void read_defaults(aq_reading *r)
+{
+    read_default(r, "hooks/hooks.json", aq_reading_hooks);
+    read_default(r, ".mcp.json", aq_reading_servers);
+}
+
 /* Paths of commands, agents and skills: they only have to stay inside. */
 static void check_paths(aq_reading *r, const aq_node *node)
 {
@@ -178,8 +189,7 @@ int aq_read_plugin(aq_reading *r)
 
     m->kind = AQ_KIND_PLUGIN;
     m->dialect = "claude-plugin";
-    read_default(r, "hooks/hooks.json", aq_reading_hooks);
-    read_default(r, ".mcp.json", aq_reading_servers);
+    read_defaults(r);
     if (aq_reading_doc(r, aq_doc_json, &root) < 0)
         return -EBADMSG;
     aq_reading_identity(r, aq_reading_field(r, root, "name", AQ_MANIFEST_NAME), NULL);
@@ -191,6 +201,41 @@ int aq_read_plugin(aq_reading *r)
     if (!m->homepage)
         m->homepage = aq_reading_scalar(r, aq_node_get(root, "repository"), AQ_MANIFEST_TEXT);
     read_components(r, root);
+    return 0;
+}
+
+/* A text that is no JSON counts: whoever reads it less strictly may find hooks there. */
+bool aq_is_hooks(aq_reading *r)
+{
+    aq_auto_arena scratch = aq_arena_new(); /* there may be many such files */
+    size_t len;
+    const char *text = aq_reading_text(r, r->file, &len);
+    const aq_node *root, *inner;
+    aq_err ignored;
+
+    if (aq_doc_json(scratch, text, len, "", &root, &ignored) < 0)
+        return true;
+    inner = aq_node_get(root, "hooks");
+    if (inner && inner->kind == AQ_NODE_MAP)
+        root = inner;
+    for (const aq_node *n = root->kind == AQ_NODE_MAP ? root->first : NULL; n; n = n->next)
+        if (n->kind == AQ_NODE_LIST && n->first &&
+            (root == inner || aq_node_get(n->first, "hooks") || aq_node_get(n->first, "command")))
+            return true;
+    return false;
+}
+
+/* The folder is a plugin to an agent that is told to load it, though nothing gives it a name. */
+int aq_read_hooks(aq_reading *r)
+{
+    const aq_node *root;
+
+    r->m->kind = AQ_KIND_PLUGIN;
+    r->m->dialect = "claude-plugin";
+    read_default(r, ".mcp.json", aq_reading_servers);
+    if (aq_reading_doc(r, aq_doc_json, &root) < 0)
+        return -EBADMSG;
+    aq_reading_hooks(r, root);
     return 0;
 }
 
@@ -251,6 +296,9 @@ static void read_listed_plugin(aq_reading *r, const aq_node *n, const char *belo
                                   *path && path[strlen(path) - 1] != '/' ? "/" : "");
     }
     read_components(r, n);
+    if (path && !aq_package_find(r->package,
+                                 aq_arena_printf(r->a, "%s.claude-plugin/plugin.json", r->root)))
+        read_defaults(r);
     r->root = root;
 }
 

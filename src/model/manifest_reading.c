@@ -170,9 +170,34 @@ void aq_reading_entry(aq_reading *r, const char *role, const char *command, uint
     m->entry_points[m->entry_point_count++] = (aq_entry_point){
         .role = aq_text_quoted(r->a, role, strlen(role), AQ_MANIFEST_NAME),
         .command = command,
+        .matcher = r->matcher,
         .file = aq_text_quoted(r->a, r->file->path, strlen(r->file->path), AQ_MANIFEST_PATH),
         .line = line,
     };
+}
+
+const char *aq_reading_matcher(aq_reading *r, const aq_node *hook)
+{
+    const char *s = aq_reading_field(r, hook, "matcher", AQ_MANIFEST_NAME);
+
+    return s && (strcmp(s, "*") == 0 || strcmp(s, ".*") == 0) ? NULL : s;
+}
+
+void aq_reading_event(aq_reading *r, const char *event)
+{
+    aq_auto_buf pattern = {0}, matcher = {0};
+    aq_capabilities narrow = {0};
+    aq_err ignored;
+
+    aq_buf_adds(&pattern, *event ? event : "*");
+    /* A matcher that was cut, or has no place in a pattern, narrows nothing. */
+    if (*event && r->matcher && !strstr(r->matcher, "\xe2\x80\xa6") &&
+        aq_text_unquote(&matcher, r->matcher, strlen(r->matcher)) == 0)
+        aq_buf_addf(&pattern, "(%s)", aq_buf_str(&matcher));
+    if (aq_capabilities_add(&narrow, r->a, AQ_CAP_HOOKS, aq_buf_str(&pattern), &ignored) == 0)
+        aq_capabilities_merge(&r->m->implied, r->a, &narrow);
+    else
+        aq_capabilities_add_or_any(&r->m->implied, r->a, AQ_CAP_HOOKS, *event ? event : "*");
 }
 
 static void imply(aq_reading *r, const char *role, aq_capability group, const char *quoted)
@@ -187,7 +212,7 @@ static void imply(aq_reading *r, const char *role, aq_capability group, const ch
     }
     aq_capabilities_add_or_any(&r->m->implied, r->a, group, aq_buf_str(&raw));
     if (strncmp(role, "hook:", 5) == 0)
-        aq_capabilities_add_or_any(&r->m->implied, r->a, AQ_CAP_HOOKS, role[5] ? role + 5 : "*");
+        aq_reading_event(r, role + 5);
 }
 
 void aq_reading_command(aq_reading *r, const char *role, const char *command, uint32_t line)

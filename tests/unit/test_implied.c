@@ -187,12 +187,142 @@ static void marketplace_edges(void **state)
     done(&s);
 }
 
+static const char plain_skill[] = "---\nname: a\ndescription: x\n---\n";
+
+/* An agent that loads the folder as a plugin runs these, whatever SKILL.md says. */
+static void hooks_without_a_plugin(void **state)
+{
+    seen s = look("SKILL.md", plain_skill, "hooks/hooks.json", HOOK, "deep/x/hooks/hooks.json",
+                  "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"command\":\"end.sh\"}]}]}}");
+
+    (void)state;
+    assert_int_equal(s.m.kind, AQ_KIND_SKILL);
+    must_find(&s, AQ_RULE_MANIFEST_HOOKS, "hooks/hooks.json", 0);
+    must_find(&s, AQ_RULE_MANIFEST_HOOKS, "deep/x/hooks/hooks.json", 0);
+    must_imply(&s, "{\"hooks\":[\"PostToolUse\",\"Stop\"],\"shell\":[\"end.sh\",\"note.sh\"]}");
+    done(&s);
+    s = look("hooks/hooks.json", HOOK, "commands/go.md", "---\nallowed-tools: Read(a)\n---\n");
+    must_find(&s, AQ_RULE_MANIFEST_HOOKS, "hooks/hooks.json", 0);
+    assert_int_equal(s.m.kind, AQ_KIND_PLUGIN);
+    assert_null(s.m.name);
+    must_start(&s, 0, "hook:PostToolUse", "note.sh", "hooks/hooks.json", 1);
+    done(&s);
+    s = look("SKILL.md", plain_skill, "hooks/hooks.json", "{\"hooks\": // no JSON\n{}}");
+    must_find(&s, AQ_RULE_MANIFEST_UNREADABLE, "hooks/hooks.json", 1);
+    done(&s);
+    /* harmless: hooks of something else, none at all, and those that a manifest stands for */
+    s = look("SKILL.md", plain_skill, "src/hooks/hooks.json", "{\"useState\":[\"a\",{\"b\":1}]}",
+             "hooks/hooks.json", "{\"description\":\"none yet\",\"hooks\":{\"Stop\":[]}}");
+    must_be_clean(&s);
+    must_imply(&s, "null");
+    done(&s);
+    s = look(".claude-plugin/plugin.json", "{\"name\":\"p\"}", "hooks/hooks.json", HOOK);
+    must_be_clean(&s);
+    done(&s);
+    s = look(".claude-plugin/marketplace.json",
+             "{\"name\":\"m\",\"owner\":{\"name\":\"A\"},\"plugins\":[{\"name\":\"x\","
+             "\"source\":\"./plugins/x\"}]}",
+             "plugins/x/hooks/hooks.json", HOOK);
+    must_be_clean(&s);
+    must_imply(&s, "{\"hooks\":[\"PostToolUse\"],\"shell\":[\"note.sh\"]}");
+    done(&s);
+}
+
+/* Where letter case does not count these are manifests. */
+static void manifests_in_another_case(void **state)
+{
+    static const char *const paths[] = {".Claude-Plugin/plugin.json", ".claude-plugin/Plugin.JSON",
+                                        "plugins/x/.CLAUDE-PLUGIN/plugin.json"};
+    seen s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        s = look("SKILL.md", plain_skill, paths[i],
+                 "{\"name\":\"a\",\"hooks\":{\"Stop\":[{\"command\":\"end.sh\"}]}}");
+        assert_int_equal(s.m.kind, AQ_KIND_SKILL); /* on most machines it is */
+        must_find(&s, AQ_RULE_MANIFEST_SPELLING, paths[i], 0);
+        must_imply(&s, "{\"hooks\":[\"Stop\"],\"shell\":[\"end.sh\"]}");
+        done(&s);
+    }
+    s = look(".claude-plugin/plugin.json", "{\"name\":\"p\"}", "Hooks/hooks.json", HOOK,
+             ".MCP.json", "{\"mcpServers\":{\"db\":{\"command\":\"db-serve\"}}}");
+    assert_string_equal(s.m.file, ".claude-plugin/plugin.json");
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, "Hooks/hooks.json", 0);
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, ".MCP.json", 0);
+    must_imply(&s, "{\"hooks\":[\"PostToolUse\"],\"mcp\":[\"db\"],"
+                   "\"shell\":[\"db-serve\",\"note.sh\"]}");
+    done(&s);
+    /* harmless: pages are read in any case, and files that only sound like manifests */
+    s = look("skill.md", plain_skill, "Server.json", "{\"port\":80}", ".claude-plugin-notes/x", "",
+             "docs/Claude-Plugin/plugin.json", "{}");
+    must_be_clean(&s);
+    done(&s);
+}
+
+static void matchers_of_hooks(void **state)
+{
+    static const struct {
+        const char *matcher, *pattern, *kept;
+    } rows[] = {
+        {"Edit|Write", "PreToolUse(Edit|Write)", "Edit|Write"},
+        {"Write|Edit|Write", "PreToolUse(Edit|Write)", "Write|Edit|Write"},
+        {"mcp__.*\\\\.read", "PreToolUse(mcp__.*\\\\.read)", "mcp__.*\\\\.read"},
+        {"*", "PreToolUse", NULL},
+        {"", "PreToolUse", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        aq_auto_buf text = {0}, want = {0};
+        aq_auto_json json_t *j = NULL;
+        aq_manifest back;
+        aq_err err = {0};
+        seen s;
+        aq_buf_addf(&text,
+                    "{\"name\":\"p\",\"hooks\":{\"PreToolUse\":[{\"matcher\":\"%s\","
+                    "\"hooks\":[{\"command\":\"a.sh\"}]}]}}",
+                    rows[i].matcher);
+        aq_buf_addf(&want, "{\"hooks\":[\"%s\"],\"shell\":[\"a.sh\"]}", rows[i].pattern);
+        s = look(".claude-plugin/plugin.json", aq_buf_str(&text));
+        must_be_clean(&s);
+        must_imply(&s, aq_buf_str(&want));
+        j = aq_manifest_json(&s.m);
+        assert_int_equal(aq_manifest_read(s.a, j, &back, &err), 0);
+        if (rows[i].kept)
+            assert_string_equal(back.entry_points[0].matcher, rows[i].kept);
+        else
+            assert_null(back.entry_points[0].matcher);
+        done(&s);
+    }
+}
+
+/* A wider hook covers a narrower one; one handler for two sets of tools is two things. */
+static void matchers_together(void **state)
+{
+    seen s = look(".claude-plugin/plugin.json",
+                  "{\"name\":\"p\",\"hooks\":{\"PreToolUse\":["
+                  "{\"matcher\":\"Bash\",\"hooks\":[{\"command\":\"a.sh\"}]},"
+                  "{\"matcher\":\"Read\",\"hooks\":[{\"command\":\"a.sh\"}]}],"
+                  "\"Stop\":[{\"matcher\":\"x\",\"hooks\":[{\"command\":\"b.sh\"}]},"
+                  "{\"hooks\":[{\"command\":\"b.sh\"}]}]}}");
+
+    (void)state;
+    must_imply(&s, "{\"hooks\":[\"PreToolUse(Bash)\",\"PreToolUse(Read)\",\"Stop\"],"
+                   "\"shell\":[\"a.sh\",\"b.sh\"]}");
+    assert_int_equal(s.m.entry_point_count, 4);
+    done(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_member_does_not_speak_for_the_plugin),
         cmocka_unit_test(none_of_a_collection),
         cmocka_unit_test(a_skill_with_a_hook),
+        cmocka_unit_test(hooks_without_a_plugin),
+        cmocka_unit_test(manifests_in_another_case),
+        cmocka_unit_test(matchers_of_hooks),
+        cmocka_unit_test(matchers_together),
         cmocka_unit_test(a_block_can_be_contradicted),
         cmocka_unit_test(scripts_of_packages),
         cmocka_unit_test(odd_commands),

@@ -40,7 +40,7 @@ static void arc_package(void **state)
                      "\"network\":[\"api.example.org\","
                      "\"other.example\",\"third.example\"],"
                      "\"secrets\":[\"KEY\",\"TOKEN\"],\"shell\":[\"git *\"]}");
-    must_imply(&s, "{\"hooks\":[\"PreToolUse\"],\"shell\":[\"./post.sh\",\"a.sh\",\"b.sh\","
+    must_imply(&s, "{\"hooks\":[\"PreToolUse(Bash)\"],\"shell\":[\"./post.sh\",\"a.sh\",\"b.sh\","
                    "\"bun src/cli.ts\",\"h.ts\"]}");
     must_start(&s, 0, "cli", "bun src/cli.ts", "arc-manifest.yaml", 18);
     must_start(&s, 1, "hook:PreToolUse", "h.ts", "arc-manifest.yaml", 21);
@@ -232,7 +232,7 @@ static void plugin(void **state)
     assert_int_equal(s.m.entry_point_count, 4);
     assert_int_equal(s.m.also_count, 4);
     must_declare(&s, "{\"filesystem.read\":[\"/**\"],\"shell\":[\"git push *\"]}");
-    must_imply(&s, "{\"hooks\":[\"PostToolUse\",\"Stop\"],\"mcp\":[\"db\",\"web\"],"
+    must_imply(&s, "{\"hooks\":[\"PostToolUse(Write)\",\"Stop\"],\"mcp\":[\"db\",\"web\"],"
                    "\"network\":[\"x.example:443\"],"
                    "\"shell\":[\"${CLAUDE_PLUGIN_ROOT}/db -p 1\",\"fmt.sh\",\"late.sh\"]}");
     done(&s);

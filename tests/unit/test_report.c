@@ -434,7 +434,11 @@ static void what_runs_by_itself_is_told(void **state)
 {
     aq_entry_point entries[] = {
         {.role = "cli", .command = "bin/tool", .file = "x.json", .line = 3},
-        {.role = "hook:PostToolUse", .command = "hooks/note.sh", .file = "x.json", .line = 7},
+        {.role = "hook:PostToolUse",
+         .command = "hooks/note.sh",
+         .matcher = "Edit|Write",
+         .file = "x.json",
+         .line = 7},
         {.role = "postinstall", .command = "node a.js", .file = "x.json", .line = 8},
         {.role = "mcp:http", .command = "https://x.example/", .file = "x.json", .line = 9},
     };
@@ -449,14 +453,17 @@ static void what_runs_by_itself_is_told(void **state)
     s.manifest.entry_point_count = 4;
     report = sample_finish(&s);
     row = check_row(report, "starts");
-    assert_string_equal(aq_json_str(row, "text"),
-                        "Runs by itself after a tool is used (PostToolUse): hooks/note.sh");
+    assert_string_equal(
+        aq_json_str(row, "text"),
+        "Runs by itself after a tool is used (PostToolUse: Edit|Write): hooks/note.sh");
     assert_int_equal(aq_json_int(row, "line", 0), 7);
     in_text(report, 100, false, "2 more things run by themselves; next: node a.js");
     in_text(report, 100, false, "starts        Has an entry point (cli): bin/tool");
     in_text(report, 100, false, "starts        Connects by itself to an MCP server: https://x");
     in_text(report, 100, false, "declares      filesystem.read: ~/notes/**");
-    in_html(report, "after a tool is used (PostToolUse)</bdi>: <code>hooks/note.sh</code>", true);
+    in_html(report,
+            "after a tool is used (PostToolUse: Edit|Write)</bdi>: <code>hooks/note.sh</code>",
+            true);
     assert_null(check_row(plain, "starts"));
     in_text(plain, 80, false, "starts        nothing that its manifest names");
     in_text(plain, 80, false, "sandbox       T1 (container) would be needed: it declares that");
