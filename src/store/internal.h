@@ -46,3 +46,5 @@ int aq_store_migrate(aq_store *s, aq_err *err);
 
 /* Fills what version 2 added for names that are already there. */
 int aq_names_index_all(aq_store *s, aq_err *err);
+/* Fills what version 3 added for submissions that are already there. */
+int aq_senders_fill(aq_store *s, aq_err *err);

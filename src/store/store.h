@@ -35,7 +35,8 @@ int aq_store_finish(aq_store *s, const char *submission, const aq_package *packa
 /* How many ledger entries the reports kept here imply: one more than the greatest index, or 0. */
 int aq_store_entries(aq_store *s, uint64_t *ret, aq_err *err);
 
-/* Submissions of `publisher` since `since` (seconds since 1970), this one included. */
+/* Submissions of `publisher` since `since` (seconds since 1970), this one included. Its case and
+ * Unicode form do not count. */
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err);
 
 /* A name that is taken. */

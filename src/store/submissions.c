@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "store/internal.h"
 
 /* 1 when the submission is new, 0 when it is this very one and its walk never ended (it was killed,
@@ -35,10 +36,48 @@ static int check_new(aq_store *s, const aq_submission *sub, const char *envelope
                    same_id ? "id" : "nonce");
 }
 
+/* A publisher is one whatever the case and composition of its id; bytes that are no text stay. */
+static const char *sender(aq_buf *out, const char *publisher)
+{
+    if (aq_text_fold(out, publisher, strlen(publisher)) < 0) {
+        aq_buf_clear(out);
+        aq_buf_adds(out, publisher);
+    }
+    return aq_buf_str(out);
+}
+
+int aq_senders_fill(aq_store *s, aq_err *err)
+{
+    aq_auto_buf last = {0};
+    sqlite3_stmt *q;
+    int r;
+
+    for (;;) {
+        aq_auto_buf folded = {0};
+        if ((r = aq_store_statement(s, AQ_SQL_SENDER_OLD, &q, err)) < 0)
+            return r;
+        aq_bind_text(q, 1, aq_buf_str(&last));
+        if ((r = aq_store_row(s, q, "reading publishers", err)) <= 0)
+            break;
+        aq_buf_clear(&last);
+        aq_buf_adds(&last, aq_column(q, 0));
+        sqlite3_reset(q);
+        if ((r = aq_store_statement(s, AQ_SQL_SENDER_SET, &q, err)) < 0)
+            return r;
+        aq_bind_text(q, 1, aq_buf_str(&last));
+        aq_bind_text(q, 2, sender(&folded, aq_buf_str(&last)));
+        if ((r = aq_store_run(s, q, "folding publishers", err)) < 0)
+            return r;
+    }
+    return r < 0 ? r
+                 : aq_store_exec(s, "DROP INDEX submission_publisher", "folding publishers", err);
+}
+
 static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
 {
     aq_auto_json json_t *whole = aq_submission_json(sub);
     aq_auto_free char *envelope = json_dumps(whole, JSON_COMPACT | JSON_SORT_KEYS);
+    aq_auto_buf folded = {0};
     sqlite3_stmt *q;
     int r = envelope ? check_new(s, sub, envelope, err)
                      : aq_fail(err, -EINVAL, "the envelope cannot be stored");
@@ -54,6 +93,7 @@ static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
     aq_bind_text(q, 7, sub->name);
     aq_bind_text(q, 8, sub->version);
     aq_bind_text(q, 9, envelope);
+    aq_bind_text(q, 10, sender(&folded, sub->publisher));
     return aq_store_run(s, q, "entering a submission", err);
 }
 
@@ -127,12 +167,13 @@ int aq_store_entries(aq_store *s, uint64_t *ret, aq_err *err)
 
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err)
 {
+    aq_auto_buf folded = {0};
     sqlite3_stmt *q;
     int r = aq_store_statement(s, AQ_SQL_RATE, &q, err);
 
     if (r < 0)
         return r;
-    aq_bind_text(q, 1, publisher);
+    aq_bind_text(q, 1, sender(&folded, publisher));
     sqlite3_bind_int64(q, 2, since);
     if ((r = aq_store_row(s, q, "counting submissions", err)) < 0)
         return r;

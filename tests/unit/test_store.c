@@ -126,6 +126,35 @@ static void rate_counts_our_clock(void **state)
     assert_int_equal(count, 0);
 }
 
+/* Another spelling of one id is no other publisher; another id is. */
+static void rate_folds_the_publisher(void **state)
+{
+    static const char *const one[] = {"Caf\xc3\xa9-Tools", "caf\xc3\xa9-tools",
+                                      "CAFE\xcc\x81-TOOLS", "caf\xc3\xa9\xe2\x80\x8b-tools",
+                                      "\xef\xbd\x83"
+                                      "af\xc3\xa9-tools"};
+    static const char *const others[] = {"cafe-tools", "caf\xc3\xa9tools"};
+    enum { ONE = sizeof one / sizeof *one };
+    fixture *f = *state;
+    uint64_t count = 0;
+    aq_err err = {0};
+    char id[8];
+
+    for (size_t i = 0; i < ONE; i++) {
+        aq_submission s = submission(id, id, one[i]);
+        snprintf(id, sizeof id, "r%zu", i);
+        assert_int_equal(aq_store_begin(f->store, &s, &err), 0);
+    }
+    for (size_t i = 0; i < ONE; i++) {
+        assert_int_equal(aq_store_rate(f->store, one[i], 0, &count, &err), 0);
+        assert_int_equal(count, ONE);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(aq_store_rate(f->store, others[i], 0, &count, &err), 0);
+        assert_int_equal(count, 0);
+    }
+}
+
 static void know(fixture *f, const char *space, const char *name, const char *who, bool confirmed)
 {
     aq_known k = {space, name, who, confirmed};
@@ -315,11 +344,11 @@ static void version_1_is_brought_up_to_date(void **state)
     run_sql(dir, aq_buf_str(&sql));
     assert_int_equal(aq_store_open(dir, &f.store, &err), 0);
     assert_int_equal(aq_store_version(f.store, &version, &err), 0);
-    assert_int_equal(version, 2);
+    assert_int_equal(version, 3);
     assert_int_equal(aq_store_report(f.store, again.id, &report, &err), 0);
     assert_int_equal(aq_store_begin(f.store, &again, &err), -EEXIST);
-    assert_int_equal(aq_store_rate(f.store, "acme", 1790000000, &count, &err), 0);
-    assert_int_equal(count, 1);
+    assert_int_equal(aq_store_rate(f.store, "Acme", 1790000000, &count, &err), 0);
+    assert_int_equal(count, 1); /* the row of version 1 is found by the folded form */
     assert_int_equal(alike(&f, "calender-sync", 2, &found), 1); /* through the new keys */
     assert_string_equal(found[0].publisher, "otto");
     assert_int_equal(alike(&f, "logreeder", 2, &found), 1);
@@ -349,8 +378,8 @@ static void strange_files_are_refused(void **state)
         const char *sql, *says;
         int code;
     } cases[] = {
-        {"PRAGMA application_id=1097945972; PRAGMA user_version=3; CREATE TABLE x(y)",
-         "schema version 3", -EPROTONOSUPPORT},
+        {"PRAGMA application_id=1097945972; PRAGMA user_version=4; CREATE TABLE x(y)",
+         "schema version 4", -EPROTONOSUPPORT},
         {"CREATE TABLE recipes(name)", "another program", -EBADMSG},
         {"PRAGMA user_version=1; CREATE TABLE submission(name)", "another program", -EBADMSG},
     };
@@ -403,6 +432,7 @@ int main(void)
         WITH_STORE(submissions_come_back),
         WITH_STORE(replays_are_refused),
         WITH_STORE(rate_counts_our_clock),
+        WITH_STORE(rate_folds_the_publisher),
         WITH_STORE(names_are_found_by_likeness),
         WITH_STORE(names_only_grow_stronger),
         WITH_STORE(many_are_all_or_none),
