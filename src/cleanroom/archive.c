@@ -83,44 +83,86 @@ bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, 
     return head_len >= 263 && memcmp(head + 257, "ustar", 5) == 0;
 }
 
+typedef enum zip_end { END_NONE, END_PLACED, END_LOOSE } zip_end;
+
 /* One end mark. Its directory may lie where it says, or right before it when something was put in
  * front of the archive, as readers tolerate. In a tar archive the second is what every zip file
  * packed near its end looks like, unless the record was made to reach to the last byte. */
-static bool end_fits(const aq_source *s, bool tar, const uint8_t *p, uint64_t at)
+static zip_end end_fits(const aq_source *s, const uint8_t *p, uint64_t at)
 {
-    uint64_t size = u32(p + 12), start = u32(p + 16), places[2];
+    uint64_t size = u32(p + 12), start = u32(p + 16);
     bool exact = at + 22 + u16(p + 20) == s->size;
     uint8_t mark[4], locator[20];
 
     if (at >= 20 && aq_source_read(s, at - 20, locator, 20) == 20 && is(locator, 6, 7))
-        return !tar || exact ||
-               (aq_source_read(s, u64(locator + 8), mark, 4) == 4 && is(mark, 6, 6));
+        return exact || (aq_source_read(s, u64(locator + 8), mark, 4) == 4 && is(mark, 6, 6))
+                   ? END_PLACED
+                   : END_LOOSE;
     if (size < CENTRAL_LEN || size > at || start > at - size)
-        return false;
-    places[0] = start;
-    places[1] = at - size;
-    for (int i = 0; i < 2; i++)
-        if ((i == 0 || !tar || exact) && aq_source_read(s, places[i], mark, 4) == 4 &&
-            is(mark, 1, 2))
-            return true;
-    return false;
+        return END_NONE;
+    if (aq_source_read(s, start, mark, 4) == 4 && is(mark, 1, 2))
+        return END_PLACED;
+    if (aq_source_read(s, at - size, mark, 4) != 4 || !is(mark, 1, 2))
+        return END_NONE;
+    return exact ? END_PLACED : END_LOOSE;
 }
 
-int aq_zip_at_end(const aq_source *source, const aq_format *format, bool *ret, aq_err *err)
+int aq_zip_at_end(const aq_source *source, const aq_format *format, aq_zip_ends *ret, aq_err *err)
 {
+    bool tar = format->tar && format->filter == AQ_FILTER_NONE;
     size_t len = source->size < ZIP_TAIL ? (size_t)source->size : ZIP_TAIL;
     aq_auto_free uint8_t *tail = aq_realloc(NULL, len + 1, 1);
     uint64_t from = source->size - len;
     ssize_t n = aq_source_read(source, from, tail, len);
 
-    *ret = false;
     if (n < 0)
         return aq_fail(err, (int)n, "cannot read the input");
-    for (ssize_t i = 0; i + 22 <= n && !*ret; i++)
-        *ret =
-            is(tail + i, 5, 6) && end_fits(source, format->tar && format->filter == AQ_FILTER_NONE,
-                                           tail + i, from + (uint64_t)i);
+    for (ssize_t i = 0; i + 22 <= n && !ret->found; i++) {
+        zip_end end =
+            is(tail + i, 5, 6) ? end_fits(source, tail + i, from + (uint64_t)i) : END_NONE;
+        ret->found = end == END_PLACED || (end == END_LOOSE && !tar);
+        if (end != END_LOOSE || !tar)
+            continue;
+        if (ret->count == ret->cap) {
+            ret->cap = ret->cap ? 2 * ret->cap : 16;
+            ret->at = aq_realloc(ret->at, ret->cap, sizeof *ret->at);
+        }
+        ret->at[ret->count++] = from + (uint64_t)i + 22 + u16(tail + i + 20);
+    }
     return 0;
+}
+
+static bool any_within(const aq_zip_ends *ends, uint64_t from, uint64_t to)
+{
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->at[i] > from && ends->at[i] <= to)
+            return true;
+    return false;
+}
+
+void aq_zip_ends_listed(aq_zip_ends *ends, const aq_source *source, uint64_t from, uint64_t to)
+{
+    aq_source file = {source->fd, source->base + from, to - from};
+    bool whole = false;
+    uint8_t head[512], tail[22];
+    ssize_t n, m = 0;
+    size_t kept = 0;
+
+    if (!any_within(ends, from, to))
+        return;
+    n = aq_source_read(&file, 0, head, sizeof head);
+    whole = aq_tar_inside(&file);
+    for (size_t i = 0; i < ends->count; i++)
+        whole = whole || ends->at[i] == to;
+    if (file.size >= sizeof tail)
+        m = aq_source_read(&file, file.size - sizeof tail, tail, sizeof tail);
+    /* Only what inspection takes for an archive is listed. */
+    if (!whole || n < 0 || m < 0 || !aq_format_magic(head, (size_t)n, tail, (size_t)m))
+        return;
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->at[i] <= from || ends->at[i] > to)
+            ends->at[kept++] = ends->at[i];
+    ends->count = kept;
 }
 
 static int compressed(const aq_source *source, aq_filter filter, aq_format *ret, aq_err *err)

@@ -96,6 +96,8 @@ typedef struct aq_archive {
     uint64_t read, unread; /* packed bytes; together the size when a reader is done */
     uint64_t decode_max;   /* padding after the last entry beyond this is not looked at */
     uint64_t overhead_max; /* decoded bytes of headers and padding; 0: any number */
+    uint64_t from, to;     /* where the contents of the entry at hand lie in the source; tar only,
+                              and of use only where nothing is compressed */
     bool stopped;          /* the sink said so, or one of these did */
     bool unseen;           /* an entry was not shown to the sink, so its names are not all */
 } aq_archive;
@@ -114,9 +116,18 @@ typedef struct aq_format {
 
 /* NULL name: nothing that we know. For compressed data a first block is decoded to look inside. */
 int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err);
-/* Do programs that look for a zip archive from the end find one in this input of another format?
- * An archive that is one file of a tar archive does not count: inspection lists it. */
-int aq_zip_at_end(const aq_source *source, const aq_format *format, bool *ret, aq_err *err);
+/* Zip archives that programs which look from the end find in an input of another format. */
+typedef struct aq_zip_ends {
+    bool found; /* one that is there for them, whatever else the input is */
+    /* Where the others end. One that is a whole file of a tar archive does not count: inspection
+     * lists it. */
+    uint64_t *at;
+    size_t count, cap;
+} aq_zip_ends;
+
+int aq_zip_at_end(const aq_source *source, const aq_format *format, aq_zip_ends *ret, aq_err *err);
+/* Takes out those that are a file, or lie within a file that is an archive, at `from` to `to`. */
+void aq_zip_ends_listed(aq_zip_ends *ends, const aq_source *source, uint64_t from, uint64_t to);
 /* Can a tar archive begin with this block: a good header, or the zeros of an empty one? */
 bool aq_tar_start(const uint8_t block[static 512]);
 /* Has the input a tar header at its start, whatever else it looks like? */

@@ -4,6 +4,7 @@
 #include "cleanroom/unpack_job.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,6 +26,7 @@ typedef struct job {
     uint64_t files, left, passed, written;
     size_t unread_count;
     uint64_t unread_rest;
+    aq_zip_ends ends; /* zip archives in a tar archive that no file accounts for yet */
 } job;
 
 static uint64_t limit(const job *j, aq_budget_kind kind)
@@ -275,6 +277,8 @@ static int end(void *arg, bool whole, aq_err *err)
     int r;
 
     if (whole)
+        aq_zip_ends_listed(&j->ends, &j->archive.source, j->archive.from, j->archive.to);
+    if (whole)
         return aq_tell(j->teller, AQ_TELL_DONE, &j->written, sizeof j->written, err);
     r = aq_tell(j->teller, AQ_TELL_DROP, NULL, 0, err);
     return r < 0 ? r : unread(j, aq_buf_str(&j->path), "damaged or truncated", j->written, err);
@@ -332,10 +336,16 @@ static int not_accepted(job *j, const aq_format *f, const char *name, aq_err *er
                              j->archive.source.size, err);
 }
 
+static void also_zip(job *j, const aq_format *f)
+{
+    aq_archive_finding(&j->archive, AQ_RULE_INTAKE_AMBIGUOUS, true, NULL, 0,
+                       "The input is %s, and a zip archive to programs that read from its end.",
+                       f->name);
+}
+
 static int read_artifact(job *j, const char *name, aq_err *err)
 {
     aq_format f;
-    bool also_zip = false;
     int r = aq_format_detect(&j->archive.source, &f, err);
 
     if (r < 0)
@@ -344,18 +354,18 @@ static int read_artifact(job *j, const char *name, aq_err *err)
         return not_accepted(j, &f, name, err);
     if ((r = aq_tell(j->teller, AQ_TELL_FORM, f.name, strlen(f.name), err)) < 0)
         return r;
-    if (!f.zip && (r = aq_zip_at_end(&j->archive.source, &f, &also_zip, err)) < 0)
+    if (!f.zip && (r = aq_zip_at_end(&j->archive.source, &f, &j->ends, err)) < 0)
         return r;
-    if (also_zip)
-        aq_archive_finding(&j->archive, AQ_RULE_INTAKE_AMBIGUOUS, true, NULL, 0,
-                           "The input is %s, and a zip archive to programs that read from its end.",
-                           f.name);
+    if (j->ends.found)
+        also_zip(j, &f);
     if (f.wasm && aq_tar_inside(&j->archive.source))
         aq_archive_finding(&j->archive, AQ_RULE_INTAKE_AMBIGUOUS, true, NULL, 0,
                            "The input is a module, and a tar archive to other programs.");
     if (f.wasm)
         return read_wasm(j, name, err);
     r = f.zip ? aq_zip_read(&j->archive, err) : aq_tar_read(&j->archive, f.filter, err);
+    if (r == 0 && !j->ends.found && j->ends.count > 0)
+        also_zip(j, &f);
     if (r == 0 && j->wrapped && j->wrapper.len > 0 && !j->archive.unseen)
         r = aq_tell(j->teller, AQ_TELL_WRAPPER, j->wrapper.data, j->wrapper.len, err);
     return r;
@@ -405,6 +415,7 @@ int aq_unpack_core(const aq_source *source, const char *name, const aq_budget *l
     aq_path_set_free(j.seen);
     aq_buf_free(&j.path);
     aq_buf_free(&j.wrapper);
+    free(j.ends.at);
     return r;
 }
 

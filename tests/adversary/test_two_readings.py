@@ -98,6 +98,40 @@ def test_zip_file_inside_an_archive_is_only_nested(see):
         assert seen["rules"] == ["intake.nested"] and not seen["incomplete"]
 
 
+@pytest.mark.parametrize("before", [b"", b"#!/usr/bin/env python3\n"])
+def test_zip_with_bytes_after_it(see, before):
+    """One file to whoever unpacks the tar, the whole package to a zip reader, and no zip to ours."""
+    zipped = before + zip_bytes(*GOOD)
+    for behind in (b"x", b"\0" * 40, b"words " * 2000):
+        data = tar_bytes(("README.md", b"# a\n"), ("data.bin", zipped + behind), ("end", b"e"))
+        assert "README.md" in zipfile.ZipFile(io.BytesIO(data)).namelist()
+        assert AMBIGUOUS in see(data)["rules"]
+    # a comment that does not end where the file does
+    commented = bytearray(zipped + b"a comment")
+    for length in (8, 9, 10, 600):
+        commented[len(zipped) - 2:len(zipped)] = struct.pack("<H", length)
+        rules = see(tar_bytes(("data.bin", bytes(commented))))["rules"]
+        assert (AMBIGUOUS in rules) == (length != 9 or before != b"")
+    # hidden from a list of files: behind the end, or in an entry that is left out
+    assert AMBIGUOUS in see(tar_bytes(*GOOD) + zipped + b"x")["rules"]
+    assert AMBIGUOUS in see(tar_bytes(*GOOD, ("README.md", zipped)))["rules"]
+
+
+def test_zip_that_is_one_file_of_a_tar(see):
+    inner = zip_bytes(*GOOD)
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as z:
+        z.writestr("deep.zip", inner)
+        z.comment = b"made by hand"
+    for files in ([("a.zip", inner)], [("a.zip", inner), ("b.txt", b"after it")],
+                  [("tool.pyz", b"#!/usr/bin/env python3\n" + inner)],
+                  [("deep.zip", stored.getvalue()), ("b.zip", inner)],
+                  [("inner.tar", tar_bytes(("a.zip", inner), ("b", b"c")))]):
+        seen = see(tar_bytes(*GOOD, *files))
+        told = "intake.nested.unread" if "pyz" in files[0][0] else "intake.nested"
+        assert set(seen["rules"]) == {told}, (files[0][0], seen["findings"])
+
+
 def test_an_end_mark_alone_is_no_zip(see):
     assert clean(see(tar_bytes(*GOOD, ("note.txt", b"a mark PK\5\6" + bytes(18) + b" and words"))))
 
