@@ -13,6 +13,8 @@ enum {
     BLOCK = 512,
     EXTENDED_MAX = 1 << 20, /* bytes of one pax header or long name */
     USUAL_MAX = 1024,       /* bytes of times, owners and the like for one entry */
+    VARIED_MAX = 32 << 10,  /* of those, in a whole archive: bytes that are no numbers */
+    REPEATS = 64,           /* records that are remembered, so that repeating them is free */
 };
 
 typedef struct header {
@@ -30,8 +32,15 @@ typedef struct extended {
     bool waiting; /* for the entry that they are about */
     bool pax;     /* they are pax, not GNU's long names */
     uint64_t size;
-    uint64_t spare; /* bytes of records that no reader shows */
 } extended;
+
+/* Owners, flags and the like, which most entries repeat. One that changes from entry to entry could
+ * spell anything. */
+typedef struct repeats {
+    aq_buf seen[REPEATS];
+    size_t count;
+    uint64_t varied;
+} repeats;
 
 typedef struct tar {
     aq_archive *a;
@@ -41,7 +50,8 @@ typedef struct tar {
     uint64_t overhead; /* decoded bytes that are no contents */
     uint64_t spare;    /* bytes of comments and unknown records */
     uint64_t slack;    /* bytes behind the end of fields and contents */
-    bool broken;       /* said already why reading cannot go on */
+    repeats repeats;
+    bool broken; /* said already why reading cannot go on */
 } tar;
 
 static uint64_t padding(uint64_t size)
@@ -213,35 +223,65 @@ static bool set_record(extended *x, const char *key, size_t key_len, const char 
     return true;
 }
 
-/* Records that programs write into every header by themselves, and what macOS adds to files. */
-static bool usual_record(const char *key, size_t key_len, size_t len)
+static bool is_number(const char *value, size_t len)
 {
-    static const char *const words[] = {"mtime",        "atime",      "ctime",
-                                        "uid",          "gid",        "uname",
-                                        "gname",        "hdrcharset", "LIBARCHIVE.creationtime",
-                                        "SCHILY.dev",   "SCHILY.ino", "SCHILY.nlink",
-                                        "SCHILY.fflags"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is_key(key, key_len, words[i]))
-            return len <= 64;
-    return len <= 128 && (key_starts(key, key_len, "SCHILY.xattr.com.apple.") ||
-                          key_starts(key, key_len, "LIBARCHIVE.xattr.com.apple."));
+    for (size_t i = 0; i < len; i++)
+        if (!(value[i] >= '0' && value[i] <= '9') && value[i] != '.' && value[i] != '-')
+            return false;
+    return len <= 32;
 }
 
-/* A name or size is seen in the entry; anything else counts unless it is usual and little. */
-static void count_spare(extended *x, size_t *usual, const char *key, size_t key_len, size_t len)
+static bool one_of(const char *key, size_t key_len, const char *const *words)
+{
+    for (; *words; words++)
+        if (is_key(key, key_len, *words))
+            return true;
+    return false;
+}
+
+/* Is it new, and more than the archive may carry of such? A record is key, '=' and value. */
+static bool too_varied(repeats *u, const char *record, size_t len)
+{
+    for (size_t i = 0; i < u->count; i++)
+        if (u->seen[i].len == len && memcmp(u->seen[i].data, record, len) == 0)
+            return false;
+    if (u->count < REPEATS)
+        aq_buf_add(&u->seen[u->count++], record, len);
+    u->varied += len;
+    return u->varied > VARIED_MAX;
+}
+
+/* Records that programs write into every header by themselves, and what macOS adds to files. */
+static bool usual_record(repeats *u, const char *key, size_t key_len, size_t len)
+{
+    static const char *const numbers[] = {
+        "mtime",      "atime",      "ctime",        "uid", "gid", "LIBARCHIVE.creationtime",
+        "SCHILY.dev", "SCHILY.ino", "SCHILY.nlink", NULL};
+    static const char *const words[] = {"uname", "gname", "hdrcharset", "SCHILY.fflags", NULL};
+    bool apple = key_starts(key, key_len, "SCHILY.xattr.com.apple.") ||
+                 key_starts(key, key_len, "LIBARCHIVE.xattr.com.apple.");
+
+    if (one_of(key, key_len, numbers))
+        return is_number(key + key_len + 1, len);
+    if (!(apple && len <= 128) && !(one_of(key, key_len, words) && len <= 64))
+        return false;
+    return !too_varied(u, key, key_len + 1 + len);
+}
+
+/* A name or size is seen in the entry; anything else counts unless it is usual and little. `usual`
+ * is what this header had of that. */
+static void count_spare(tar *t, size_t *usual, const char *key, size_t key_len, size_t len)
 {
     if (is_key(key, key_len, "path") || is_key(key, key_len, "linkpath") ||
         is_key(key, key_len, "size"))
         return;
-    if (usual_record(key, key_len, len) && (*usual += key_len + len) <= USUAL_MAX)
+    if (usual_record(&t->repeats, key, key_len, len) && (*usual += key_len + len) <= USUAL_MAX)
         return;
-    x->spare += key_len + len;
+    t->spare += key_len + len;
 }
 
 /* Records "LEN KEY=VALUE\n"; LEN counts the whole record. False when malformed. */
-static bool pax_records(extended *x, const char *p, size_t len)
+static bool pax_records(tar *t, extended *x, const char *p, size_t len)
 {
     size_t usual = 0;
 
@@ -259,7 +299,7 @@ static bool pax_records(extended *x, const char *p, size_t len)
             !set_record(x, p + i, (size_t)(equal - p) - i, equal + 1,
                         (size_t)(p + record - 1 - (equal + 1))))
             return false;
-        count_spare(x, &usual, p + i, (size_t)(equal - p) - i, (size_t)(p + record - 2 - equal));
+        count_spare(t, &usual, p + i, (size_t)(equal - p) - i, (size_t)(p + record - 2 - equal));
         p += record;
         len -= record;
     }
@@ -321,11 +361,11 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
     t->slack += nonzero(body.data + size, padding(size));
     if (h->type == 'x') {
         /* NULs behind the last record end it for one reader and break it for another. */
-        good = pax_records(x, body.data, size);
+        good = pax_records(t, x, body.data, size);
     } else if (h->type == 'g') {
         /* Global values: times and comments are usual, a name or size for all entries is not. */
-        good = pax_records(&scratch, body.data, size) && !scratch.has_name && !scratch.has_link &&
-               !scratch.has_size && !scratch.sparse;
+        good = pax_records(t, &scratch, body.data, size) && !scratch.has_name &&
+               !scratch.has_link && !scratch.has_size && !scratch.sparse;
         aq_buf_free(&scratch.name);
         aq_buf_free(&scratch.link);
     } else {
@@ -338,8 +378,6 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
         good = h->type == 'L' ? set_text(&x->name, &x->has_name, body.data, len)
                               : set_text(&x->link, &x->has_link, body.data, len);
     }
-    t->spare += x->spare + scratch.spare;
-    x->spare = 0;
     if (!good)
         broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has extended headers that contradict each other");
     return 0;
@@ -469,6 +507,8 @@ static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
         t->a->stopped = true;
         return 0;
     }
+    t->a->from = aq_stream_given(t->s);
+    t->a->to = t->a->from + size;
     r = contents(t, size, verdict == AQ_SINK_TAKE, &whole, err);
     if (r == 0 && verdict == AQ_SINK_TAKE)
         r = t->a->sink->end(t->a->sink->arg, whole, err);
@@ -675,6 +715,8 @@ int aq_tar_read(aq_archive *a, aq_filter filter, aq_err *err)
     if (r == 0)
         r = account(&t, err);
     forget_extended(&t.next);
+    for (size_t i = 0; i < t.repeats.count; i++)
+        aq_buf_free(&t.repeats.seen[i]);
     aq_stream_free(t.s);
     return r;
 }
