@@ -39,7 +39,8 @@ typedef struct zip {
     z_stream inflater;
     uint64_t window_at;
     size_t window_len;
-    uint64_t spare; /* bytes of comments and unknown extra data */
+    uint64_t spare;         /* bytes of comments and unknown extra data */
+    size_t marked, guessed; /* names beyond ASCII whose encoding is clear, and not */
     bool broken, has_end64;
     uint64_t end64; /* where the locator says that the 64-bit record is */
 } zip;
@@ -458,6 +459,8 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
     if (e->flags & ~FLAGS_KNOWN)
         return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
                         "The entry has marks that only some programs know.", err);
+    z->marked += !zip_plain_ascii(e) && zip_encoding_clear(e);
+    z->guessed += !zip_encoding_clear(e);
     if (!zip_encoding_clear(e))
         aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_CODEPAGE, false, e->name, e->name_len,
                            "Programs guess the encoding of this name, each in its own way.");
@@ -553,6 +556,10 @@ static int walk(zip *z, aq_err *err)
 
     for (size_t i = 0; i < z->count && r == 0 && !z->broken && !z->a->stopped; i++)
         r = one_entry(z, i, &at, err);
+    if (z->marked > 0 && z->guessed > 0)
+        aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_MIXED, false, NULL, 0,
+                           "%zu of its names are marked as UTF-8 and %zu are not.", z->marked,
+                           z->guessed);
     if (r == 0 && z->spare > AQ_SPARE_MAX) {
         aq_archive_finding(z->a, AQ_RULE_INTAKE_HIDDEN_BYTES, true, NULL, 0,
                            "%llu bytes are in comments and unknown extra data of entries.",

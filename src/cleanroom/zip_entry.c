@@ -142,7 +142,7 @@ void zip_classify(const zip_entry *e, aq_entry *out)
     }
 }
 
-static bool plain_ascii(const zip_entry *e)
+bool zip_plain_ascii(const zip_entry *e)
 {
     for (size_t i = 0; i < e->name_len; i++)
         if ((uint8_t)e->name[i] >= 0x80)
@@ -157,7 +157,7 @@ bool zip_encoding_clear(const zip_entry *e)
     uint8_t version = e->central[4], host = e->central[5];
     bool old = host == 0 || host == 6 || (host == 11 && version == 50);
 
-    if (plain_ascii(e))
+    if (zip_plain_ascii(e))
         return true;
     return (e->flags & FLAG_UTF8) && (!old || (e->local_extra && u16(e->central + 30) > 0));
 }
@@ -173,7 +173,7 @@ bool zip_unicode_name(const zip_entry *e, aq_entry *out)
 
     if (!p || (n == 5 + (size_t)e->name_len && memcmp(p + 5, e->name, e->name_len) == 0))
         return true;
-    if (n < 6 || p[0] != 1 || (e->flags & FLAG_UTF8) || plain_ascii(e) ||
+    if (n < 6 || p[0] != 1 || (e->flags & FLAG_UTF8) || zip_plain_ascii(e) ||
         u32(p + 1) != crc32(0, (const Bytef *)e->name, e->name_len))
         return false;
     out->name = (const char *)p + 5;

@@ -54,6 +54,7 @@ bool zip_wide_fields(const uint8_t *extra, size_t len, uint64_t *size, uint64_t 
 bool zip_same_extra_name(const zip_entry *e, const uint8_t *extra, size_t len);
 /* Do all programs take its name for the same characters? */
 bool zip_encoding_clear(const zip_entry *e);
+bool zip_plain_ascii(const zip_entry *e); /* of the name */
 void zip_classify(const zip_entry *e, aq_entry *out);
 /* Takes the name from the extra data where that is right; false when there are two names. */
 bool zip_unicode_name(const zip_entry *e, aq_entry *out);

@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 
-from test_archives import GOOD, clean, see, tar_bytes, zip_bytes  # noqa: F401
+from test_archives import GOOD, clean, see, tar_bytes, unpack, zip_bytes  # noqa: F401
 
 AMBIGUOUS = "intake.archive.ambiguous"
 
@@ -203,8 +203,46 @@ def test_marked_name_and_the_system_that_it_is_from(see, host, extra, good):
     info.create_system = host
     info.extra = extra
     seen = see(zip_bytes((info, b"x"), method=zipfile.ZIP_STORED))
-    assert clean(seen) == good
     assert seen["rules"] == ([] if good else ["intake.path.codepage"])
+    assert not seen["incomplete"] and seen["paths"] == ["Ünï.txt"]
+
+
+class unmarked(zipfile.ZipInfo):
+    """A name in UTF-8 that nothing says so of, as archivers of macOS write it."""
+
+    def _encodeFilenameFlags(self):
+        return self.filename.encode(), 0
+
+
+def test_names_in_two_encodings(see):
+    guess = "na\u251c\u00bbve.sh"  # "naïve.sh" in UTF-8, read in code page 437
+    seen = see(zip_bytes((unmarked("naïve.sh"), b"evil\n"), (guess, b"good\n")))
+    assert "intake.path.mixed" in seen["rules"]
+    for honest in ([(unmarked("naïve.sh"), b"1"), (unmarked("日本.md"), b"2"), ("plain", b"3")],
+                   [("naïve.sh", b"1"), (guess, b"2"), ("plain", b"3")]):
+        assert set(see(zip_bytes(*honest))["rules"]) <= {"intake.path.codepage"}
+
+
+PACKERS = [["bsdtar", "--format", "zip", "-cf", "{out}", "."],
+           ["python3", "-m", "zipfile", "-c", "{out}", "naïve.txt", "日本語.md", "d"],
+           ["zip", "-qr", "{out}", "."], ["7z", "a", "-bso0", "{out}", "."],
+           ["7z", "a", "-bso0", "-mcl=on", "{out}", "."]]
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_programs_and_names_beyond_ascii(tmp_path, locale):
+    tree = tmp_path / "tree"
+    (tree / "d").mkdir(parents=True)
+    for name in ("naïve.txt", "日本語.md", "d/Ünïcode.txt", "plain.txt"):
+        (tree / name).write_bytes(b"x")
+    for i, command in enumerate(c for c in PACKERS if shutil.which(c[0])):
+        out = tmp_path / f"{i}.zip"
+        subprocess.run([c.format(out=out) for c in command], cwd=tree, check=True,
+                       env={"PATH": os.environ["PATH"], "LC_ALL": locale, "PYTHONUTF8": "1"})
+        seen = unpack(out)
+        assert set(seen["rules"]) <= {"intake.path.codepage"}, (command, seen["findings"])
+        assert not seen["incomplete"] and not seen["unread"]
+        assert {"naïve.txt", "日本語.md", "d/Ünïcode.txt"} <= set(seen["paths"])
 
 
 # ---- tar ----
