@@ -131,8 +131,7 @@ static void rate_folds_the_publisher(void **state)
 {
     static const char *const one[] = {"Caf\xc3\xa9-Tools", "caf\xc3\xa9-tools",
                                       "CAFE\xcc\x81-TOOLS", "caf\xc3\xa9\xe2\x80\x8b-tools",
-                                      "\xef\xbd\x83"
-                                      "af\xc3\xa9-tools"};
+                                      "\xef\xbd\x83\141f\xc3\xa9-tools"};
     static const char *const others[] = {"cafe-tools", "caf\xc3\xa9tools"};
     enum { ONE = sizeof one / sizeof *one };
     fixture *f = *state;
