@@ -2,12 +2,23 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium"))
+
+
+# What the environment says to a sanitised program (tools/test runs these tests over one as well).
+SANITIZER = {name: os.environ[name] for name in
+             ("ASAN_OPTIONS", "UBSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH") if name in os.environ}
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "large: more work than a sanitised program does in a few seconds")
 
 
 class Aquarium:
@@ -18,9 +29,10 @@ class Aquarium:
 
     def run(self, *args, cwd=None, env=None, check=None, timeout=300, input=None):
         e = {"PATH": os.environ["PATH"], "HOME": str(self.state), "LANG": "C.UTF-8",
-             "AQUARIUM_HOME": str(self.state / "state"), **(env or {})}
+             "AQUARIUM_HOME": str(self.state / "state"), **SANITIZER, **(env or {})}
         done = subprocess.run([PROGRAM, *map(str, args)], cwd=cwd, env=e, timeout=timeout,
                               input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert not re.search(rb"\w+Sanitizer: |runtime error: ", done.stderr), done.stderr.decode()
         if check is not None:
             assert done.returncode == check, (args, done.returncode, done.stdout[-2000:],
                                               done.stderr[-2000:])

@@ -23,15 +23,30 @@
 #include "kernel/process.h"
 #include "kernel/seccomp.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
+#if AQ_JAIL_SANITIZED
+#include <sanitizer/common_interface_defs.h>
+
+/* Read by the sanitizers before main(). The child has no environment, so what must hold in it
+ * stands here: a report ends it with a status that nothing else uses, and names places by module
+ * and offset, because no symbolizer can be started there. ASAN_OPTIONS of a front overrides it. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "exitcode=" AQ_JAIL_SANITIZER_TEXT ":allocator_may_return_null=1:symbolize=0";
+}
+
+/* A report names the modules of its frames. Asked now, for a place that is in none of them, the
+ * sanitizer reads all its lists; asked in the jail, the filter would kill it half-way. */
+static void warm_up_sanitizer(void)
+{
+    char text[64] = "";
+
+    __sanitizer_symbolize_pc(text, "%m", text, sizeof text);
+}
+#else
+static void warm_up_sanitizer(void)
+{
+}
 #endif
 
 enum {
@@ -70,7 +85,7 @@ static const aq_call allowed[] = {
     {.nr = SYS_sched_yield},
     /* Asked by libraries that would like to colour a terminal. */
     {SYS_ioctl, AQ_CALL_REFUSE, 0, ENOTTY},
-#if SANITIZED
+#if AQ_JAIL_SANITIZED
     {.nr = SYS_sigaltstack},
 #endif
 };
@@ -88,6 +103,7 @@ static void warm_up(const aq_jail_job *job)
 
     qsort(letters, sizeof letters, 1, compare_bytes);
     json_decref(json_object());
+    warm_up_sanitizer();
     if (job->warm)
         job->warm();
 }
@@ -96,7 +112,7 @@ static int limits(const aq_jail_job *job, aq_jail_hello *ret, aq_err *err)
 {
     int r = 0;
 
-    if (!SANITIZED) { /* a sanitizer reserves terabytes of addresses */
+    if (!AQ_JAIL_SANITIZED) { /* a sanitizer reserves terabytes of addresses */
         r = aq_process_limit(RLIMIT_AS, job->memory, job->memory, err);
         ret->memory_limit = 1;
     }

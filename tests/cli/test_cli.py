@@ -133,6 +133,7 @@ def on_terminal(aquarium, *args, **env):
     return shown
 
 
+@pytest.mark.large
 def test_progress_is_for_terminals(aquarium, tmp_path):
     folder = tmp_path / "many"
     for n in range(95000):
