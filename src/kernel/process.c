@@ -2,13 +2,22 @@
 #include "kernel/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <linux/securebits.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 int aq_process_limit(int resource, uint64_t soft, uint64_t hard, aq_err *err)
 {
@@ -39,13 +48,20 @@ int aq_process_become(uint32_t id, aq_err *err)
     return 0;
 }
 
-int aq_process_no_capabilities(aq_err *err)
+static int set_capabilities(uint64_t bits)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
 
+    for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+        data[i].effective = data[i].permitted = (uint32_t)(bits >> 32 * i);
+    return (int)syscall(SYS_capset, &head, data);
+}
+
+int aq_process_no_capabilities(aq_err *err)
+{
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (syscall(SYS_capset, &head, data) < 0)
+    if (set_capabilities(0) < 0)
         return aq_fail_errno(err, "cannot give up capabilities");
     return 0;
 }
@@ -60,4 +76,94 @@ int aq_process_no_new_privileges(aq_err *err)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return aq_fail_errno(err, "cannot set no_new_privs");
     return 0;
+}
+
+int aq_process_no_way_up(aq_err *err)
+{
+    unsigned long locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
+                           SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                           SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+
+    for (int cap = 0; cap < 64; cap++)
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+            if (errno == EINVAL) /* past the last one that the kernel knows */
+                break;
+            return aq_fail_errno(err, "cannot empty the bounding set");
+        }
+    if (prctl(PR_SET_SECUREBITS, locked, 0, 0, 0) < 0)
+        return aq_fail_errno(err, "cannot lock the secure bits");
+    return 0;
+}
+
+int aq_process_become_keeping(uint32_t id, uint64_t capabilities, aq_err *err)
+{
+    int r;
+
+    if (geteuid() != 0)
+        return 0;
+    if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+        return aq_fail_errno(err, "cannot keep capabilities");
+    if ((r = aq_process_become(id, err)) < 0)
+        return r;
+    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+    if (set_capabilities(capabilities) < 0)
+        return aq_fail_errno(err, "cannot keep capabilities over the change to user %u", id);
+    return 0;
+}
+
+int aq_process_new_keyring(aq_err *err)
+{
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+        errno != EPERM)
+        return aq_fail_errno(err, "cannot make a session keyring");
+    return 0;
+}
+
+int aq_process_die_with_parent(aq_err *err)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return aq_fail_errno(err, "cannot ask for the death signal");
+    return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+int aq_process_close_but(int *keep, size_t count, aq_err *err)
+{
+    unsigned from = 3;
+
+    qsort(keep, count, sizeof *keep, compare_numbers);
+    for (size_t i = 0; i < count; i++) {
+        if (keep[i] < (int)from)
+            continue;
+        if ((unsigned)keep[i] > from &&
+            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0) < 0)
+            return aq_fail_errno(err, "cannot close inherited descriptors");
+        from = (unsigned)keep[i] + 1;
+    }
+    return aq_process_close_from(from, err);
+}
+
+void aq_process_forget_start(const char *name)
+{
+    aq_auto_fd int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    unsigned long long at[4] = {0}; /* start and end of the arguments, then of the environment */
+    char text[2048], *p;
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+    text[n > 0 ? n : 0] = '\0';
+    p = strrchr(text, ')'); /* the name before it may hold anything */
+    for (int field = 2; p && field < 51; field++) {
+        p = strchr(p + 1, ' ');
+        if (p && field >= 47)
+            at[field - 47] = strtoull(p + 1, NULL, 10);
+    }
+    for (int i = 0; i < 4; i += 2)
+        if (at[i] && at[i + 1] > at[i])
+            memset((void *)(uintptr_t)at[i], 0, (size_t)(at[i + 1] - at[i]));
+    if (at[0] && at[1] > at[0])
+        snprintf((char *)(uintptr_t)at[0], (size_t)(at[1] - at[0]), "%s", name);
 }

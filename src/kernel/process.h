@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -20,3 +21,18 @@ int aq_process_no_capabilities(aq_err *err);
 int aq_process_unshare(int namespaces);
 /* no_new_privs: nothing that this process starts can gain rights. */
 int aq_process_no_new_privileges(aq_err *err);
+/* Empties the bounding set and locks every way in which becoming root gives capabilities, for this
+ * thread and all that comes of it. Needs CAP_SETPCAP. */
+int aq_process_no_way_up(aq_err *err);
+/* Keeps these capabilities (bits) over a change of user to `id`, and no others; as root only. */
+int aq_process_become_keeping(uint32_t id, uint64_t capabilities, aq_err *err);
+/* A session keyring of its own, empty. A kernel without keyrings is fine. */
+int aq_process_new_keyring(aq_err *err);
+/* Dies when the thread that made this process dies. A change of identity forgets it: call it
+ * after. */
+int aq_process_die_with_parent(aq_err *err);
+/* Closes every descriptor from 3 on but those `count` in `keep`, which it sorts. */
+int aq_process_close_but(int *keep, size_t count, aq_err *err);
+/* Overwrites the command line and the environment that others could read of this process. What
+ * still points into them is lost. */
+void aq_process_forget_start(const char *name);
