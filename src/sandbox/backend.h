@@ -6,12 +6,13 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/budget.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "kernel/probe.h"
+#include "model/limit.h"
 #include "model/package.h"
 
 typedef enum aq_sandbox_tier { AQ_T0, AQ_T1, AQ_T2 } aq_sandbox_tier;
@@ -24,13 +25,39 @@ typedef struct aq_probe {
     size_t count;
 } aq_probe;
 
-/* What is to be run: filled by the exercise plan (L3) or a session profile. */
+/* A folder or file of the host that is shown inside. */
+typedef struct aq_share {
+    const char *from, *to; /* absolute; `to` must not lie in another share */
+    bool writable;         /* writes go to the run's own space, never to the host */
+} aq_share;
+
+/* How a run was really contained: what held, not what was hoped for. */
+typedef struct aq_containment {
+    int landlock;       /* ABI that was applied, 0 = none */
+    bool own_ids;       /* identities that nothing else on the host has */
+    bool clocks;        /* a time namespace */
+    bool proc;          /* a /proc of its own; else none at all */
+    const char *memory; /* "cgroup v2", "cgroup v1", "rlimit" */
+    const char *processes;
+    const char *cpu;
+    const char *io, *disk, *output;
+} aq_containment;
+
+/* What is to be run: filled by the exercise plan (L3), a session profile or `aquarium run`. */
 typedef struct aq_plan {
     const aq_package *package;
-    const char *const *argv, *const *env;
-    const char *cwd;
-    uint64_t events, memory, processes, disk_bytes, output_bytes, virtual_ns; /* work limits */
-    uint64_t wall_ms; /* backstop: passing it makes the result INCONCLUSIVE */
+    const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH inside */
+    const char *const *env;  /* "NAME=value" rows beside those that every run gets; may be NULL */
+    const char *cwd;         /* inside; NULL: the home */
+    const char *world;       /* label in the observation; NULL: "A" */
+    const char *rootfs;      /* folder of the host that is the root instead of the base; or NULL */
+    const aq_share *shares;
+    size_t share_count;
+    bool has_input;  /* `input` is copied to standard input; else that is empty */
+    bool has_output; /* standard output and error are also written to `output` and `error` */
+    int input, output, error;
+    aq_limits limits;            /* zeros: the defaults */
+    aq_containment *containment; /* filled when the run was prepared; may be NULL */
 } aq_plan;
 
 typedef struct aq_aquarium aq_aquarium; /* one run; each backend has its own */

@@ -202,7 +202,8 @@ def check_pages(root):
         if f"`{name}`" not in event:
             wrong.append(f"docs/formats/event.md: kind `{name}` is not described")
     for table, macro, column, page in (("trust/keys.def", "AQ_KEY", 2, "keys.md"),
-                                       ("base/budgets.def", "AQ_BUDGET", 1, "budgets.md")):  # fmt: skip
+                                       ("base/budgets.def", "AQ_BUDGET", 1, "budgets.md"),
+                                       ("model/limits.def", "AQ_LIMIT", 1, "backend.md")):  # fmt: skip
         if (root / "src" / table).exists():
             text = (docs / "formats" / page).read_text()
             wrong += [f"docs/formats/{page}: `{row[column]}` is not described"

@@ -1,0 +1,32 @@
+/* Limits of one run; see limit.h. */
+#include "model/limit.h"
+
+#include <stddef.h>
+
+static const struct {
+    const char *name, *what;
+    uint64_t fallback;
+} table[] = {
+#define AQ_LIMIT(id, name, fallback, what) [AQ_LIMIT_##id] = {name, what, fallback},
+#include "model/limits.def"
+#undef AQ_LIMIT
+};
+
+const char *aq_limit_name(aq_limit l)
+{
+    return table[l].name;
+}
+
+const char *aq_limit_what(aq_limit l)
+{
+    return table[l].what;
+}
+
+aq_limits aq_limits_filled(const aq_limits *given)
+{
+    aq_limits l = {{0}};
+
+    for (size_t i = 0; i < AQ_LIMITS; i++)
+        l.most[i] = given && given->most[i] ? given->most[i] : table[i].fallback;
+    return l;
+}

@@ -1,0 +1,283 @@
+/* Attending a world; see attend.h. */
+#include "sandbox/attend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+enum { LOOK_EVERY_US = 20000, READ_AT_ONCE = 64 << 10 };
+
+/* A signal handler has no other way to its object; a keeper has one world. */
+static aq_attendant *attendant;
+
+static uint64_t milliseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- limits ---- */
+
+static void stop(aq_attendant *a, int limit)
+{
+    if (a->limit < 0)
+        a->limit = limit;
+    syscall(SYS_pidfd_send_signal, a->world->init_pidfd, SIGKILL, NULL, 0);
+}
+
+static void look(aq_attendant *a, bool final)
+{
+    const uint64_t *most = a->world->limits.most;
+    aq_cgroup_usage u;
+    struct statfs fs;
+
+    aq_cgroup_read(&a->world->cgroup, &u);
+    if (u.killed)
+        stop(a, AQ_LIMIT_MEMORY);
+    else if (u.refused)
+        stop(a, AQ_LIMIT_PROCESSES);
+    else if (u.cpu_ns > most[AQ_LIMIT_CPU_NS])
+        stop(a, AQ_LIMIT_CPU_NS);
+    if (fstatfs(a->world->disk, &fs) == 0) {
+        if (fs.f_bfree == 0)
+            stop(a, AQ_LIMIT_DISK);
+        else if (fs.f_ffree == 0)
+            stop(a, AQ_LIMIT_INODES);
+    }
+    if (!final && milliseconds() >= a->deadline_ms)
+        stop(a, AQ_LIMIT_WALL_MS);
+}
+
+void aq_attend_check(aq_attendant *a)
+{
+    look(a, true);
+    /* Without a cgroup the kernel's own limit on one process is what counts. */
+    if (a->has_status && WIFSIGNALED(a->status) && WTERMSIG(a->status) == SIGXCPU && a->limit < 0)
+        a->limit = AQ_LIMIT_CPU_NS;
+}
+
+/* Is the front still there? It says nothing while a world runs, so anything readable is its end. */
+static void listen_to_front(aq_attendant *a)
+{
+    char byte;
+    ssize_t n = recv(a->world->control, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        a->orphaned = 1;
+        stop(a, a->limit);
+    }
+}
+
+static void on_signal(int sig)
+{
+    int saved = errno;
+
+    if (sig == SIGALRM)
+        look(attendant, false);
+    listen_to_front(attendant);
+    errno = saved;
+}
+
+/* ---- pipes ---- */
+
+static void close_stream(aq_stream *s)
+{
+    if (s->from >= 0)
+        close(s->from);
+    s->from = -1;
+}
+
+static void take_output(aq_attendant *a, aq_stream *s, const char *data, size_t n)
+{
+    size_t room = sizeof s->head - s->head_len;
+
+    aq_hash_add(s->hash, data, n);
+    memcpy(s->head + s->head_len, data, n < room ? n : room);
+    s->head_len += n < room ? n : room;
+    s->bytes += n;
+    if (a->out[0].bytes + a->out[1].bytes > a->world->limits.most[AQ_LIMIT_OUTPUT])
+        stop(a, AQ_LIMIT_OUTPUT);
+}
+
+/* Reads what fits; what nobody wants to have passed on is only counted. */
+static bool fill(aq_attendant *a, aq_stream *s)
+{
+    ssize_t n;
+
+    if (s->start == s->end)
+        s->start = s->end = 0;
+    if (s->from < 0 || s->end == sizeof s->pending)
+        return false;
+    n = read(s->from, s->pending + s->end, sizeof s->pending - s->end);
+    if (n < 0)
+        return false; /* EAGAIN, EINTR: later */
+    if (n == 0) {
+        close_stream(s);
+        return true;
+    }
+    if (s->hash)
+        take_output(a, s, s->pending + s->end, (size_t)n);
+    if (s->to >= 0 || !s->hash)
+        s->end += (size_t)n;
+    return true;
+}
+
+/* Passes on what is pending. A reader that went away does not stop the run. */
+static bool drain(aq_stream *s)
+{
+    ssize_t n;
+
+    if (s->to < 0 || s->start == s->end)
+        return false;
+    n = write(s->to, s->pending + s->start, s->end - s->start < 4096 ? s->end - s->start : 4096);
+    if (n > 0) {
+        s->start += (size_t)n;
+        return true;
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        s->to = -1;
+        s->start = s->end = 0;
+    }
+    return false;
+}
+
+/* Standard input ends inside when it ended outside and all of it was handed over. */
+static void finish_input(aq_attendant *a)
+{
+    if (a->in.from < 0 && a->in.start == a->in.end && a->world->pump[0] >= 0) {
+        close(a->world->pump[0]);
+        a->world->pump[0] = -1;
+        a->in.to = -1;
+    }
+}
+
+static void hear_init(aq_attendant *a)
+{
+    aq_message m;
+    int r = aq_message_recv(a->world->outer, &m, NULL, NULL, NULL);
+
+    if (r < 0) {
+        a->init_gone = true;
+    } else if (m.word == AQ_WORD_EXIT) {
+        a->has_status = true;
+        a->status = m.number;
+    }
+}
+
+static size_t list_polls(aq_attendant *a, struct pollfd *p)
+{
+    size_t n = 0;
+
+    p[n++] = (struct pollfd){.fd = a->init_gone ? -1 : a->world->outer, .events = POLLIN};
+    for (int i = 0; i < 2; i++) {
+        aq_stream *s = &a->out[i];
+        p[n++] =
+            (struct pollfd){.fd = s->end < sizeof s->pending || s->start == s->end ? s->from : -1,
+                            .events = POLLIN};
+        p[n++] = (struct pollfd){.fd = s->start < s->end ? s->to : -1, .events = POLLOUT};
+    }
+    p[n++] = (struct pollfd){.fd = a->in.start == a->in.end ? a->in.from : -1, .events = POLLIN};
+    p[n++] = (struct pollfd){.fd = a->in.start < a->in.end ? a->in.to : -1, .events = POLLOUT};
+    return n;
+}
+
+int aq_attend(void *arg, int timeout_ms)
+{
+    aq_attendant *a = arg;
+    struct pollfd p[8];
+    size_t n = list_polls(a, p);
+    bool moved = false;
+
+    if (a->init_gone && a->out[0].from < 0 && a->out[1].from < 0)
+        return -1;
+    if (poll(p, n, timeout_ms) <= 0)
+        return 0;
+    if (p[0].revents)
+        hear_init(a), moved = true;
+    for (size_t i = 0; i < 2; i++) {
+        if (p[1 + 2 * i].revents)
+            moved |= fill(a, &a->out[i]);
+        moved |= drain(&a->out[i]);
+    }
+    if (p[5].revents)
+        moved |= fill(a, &a->in);
+    moved |= drain(&a->in);
+    finish_input(a);
+    return moved;
+}
+
+/* ---- begin and end ---- */
+
+static int set_handlers(aq_attendant *a, aq_err *err)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+    struct itimerval every = {{0, LOOK_EVERY_US}, {0, LOOK_EVERY_US}};
+
+    attendant = a;
+    sigaddset(&sa.sa_mask, SIGALRM);
+    sigaddset(&sa.sa_mask, SIGIO);
+    if (sigaction(SIGALRM, &sa, NULL) < 0 || sigaction(SIGIO, &sa, NULL) < 0 ||
+        fcntl(a->world->control, F_SETOWN, getpid()) < 0 ||
+        fcntl(a->world->control, F_SETFL, O_ASYNC) < 0 || setitimer(ITIMER_REAL, &every, NULL) < 0)
+        return aq_fail_errno(err, "cannot watch the front");
+    listen_to_front(a); /* it may have left before */
+    return 0;
+}
+
+int aq_attend_begin(aq_attendant *a, aq_world *w, aq_err *err)
+{
+    const aq_plan *plan = w->plan;
+
+    *a = (aq_attendant){.world = w, .limit = -1};
+    a->deadline_ms = milliseconds() + w->limits.most[AQ_LIMIT_WALL_MS];
+    a->in.from = plan->has_input ? plan->input : -1;
+    a->in.to = w->pump[0];
+    for (int i = 0; i < 2; i++) {
+        a->out[i].from = w->pump[1 + i];
+        a->out[i].to = !plan->has_output ? -1 : i == 0 ? plan->output : plan->error;
+        a->out[i].hash = aq_hash_begin();
+    }
+    for (int i = 0; i < 3; i++)
+        if (fcntl(w->pump[i], F_SETFL, O_NONBLOCK) < 0)
+            return aq_fail_errno(err, "cannot set up the pipes");
+    finish_input(a);
+    return set_handlers(a, err);
+}
+
+void aq_attend_end(aq_attendant *a)
+{
+    struct itimerval never = {0};
+    uint64_t until = milliseconds() + 2000;
+
+    /* The writers are dead, so the pipes hold an end; a reader outside that does not take what is
+     * left gets two seconds. */
+    while (!a->orphaned && milliseconds() < until) {
+        bool left = false;
+        for (int i = 0; i < 2; i++)
+            left |= a->out[i].from >= 0 || a->out[i].start < a->out[i].end;
+        if (!left)
+            break;
+        a->init_gone = false; /* so that its last word is heard */
+        aq_attend(a, 100);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    fcntl(a->world->control, F_SETFL, 0);
+}
+
+void aq_attend_free(aq_attendant *a)
+{
+    for (int i = 0; i < 2; i++)
+        aq_hash_abort(a->out[i].hash);
+}

@@ -1,0 +1,43 @@
+/* Attending a world from outside while it runs: outputs are passed on, counted and hashed, input is
+ * fed, limits that the kernel only counts are looked at, and the front's end is noticed. Private to
+ * the container's files.
+ *
+ * Two ways in. aq_attend() is called whenever the keeper has time. A timer and the control socket
+ * interrupt it when it has none: their handlers only look, remember the reason, and kill init. */
+#pragma once
+
+#include "base/digest.h"
+#include "sandbox/world.h"
+
+enum { AQ_PENDING = 64 << 10 };
+
+typedef struct aq_stream {
+    int from, to; /* -1: closed */
+    uint64_t bytes;
+    aq_hash *hash;
+    char head[AQ_EVENT_TEXT];
+    size_t head_len;
+    char pending[AQ_PENDING]; /* read and not yet passed on */
+    size_t start, end;
+} aq_stream;
+
+typedef struct aq_attendant {
+    aq_world *world;
+    aq_stream in, out[2];
+    uint64_t deadline_ms;
+    bool has_status; /* init told how the payload ended */
+    int status;
+    bool init_gone;
+    volatile int limit;    /* the limit that ended the run, -1 while none did */
+    volatile int orphaned; /* the front is gone */
+} aq_attendant;
+
+/* Starts: the world is there and the payload waits for its go. */
+int aq_attend_begin(aq_attendant *a, aq_world *w, aq_err *err);
+/* Serves for at most `timeout_ms`; 1 something happened, 0 nothing, -1 nothing ever will. */
+int aq_attend(void *attendant, int timeout_ms);
+/* What is still in the pipes once everybody inside is dead; stops timer and handlers. */
+void aq_attend_end(aq_attendant *a);
+/* Looks at the limits once more, when all is over. */
+void aq_attend_check(aq_attendant *a);
+void aq_attend_free(aq_attendant *a);

@@ -1,0 +1,298 @@
+/* The container backend, seen from the front: namespaces, Landlock, seccomp, cgroups around a
+ * payload that the observer watches. world.h tells how it works; this file makes cgroups and
+ * keeper, hears the keeper with suspicion, and leaves nothing behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "kernel/process.h"
+#include "sandbox/container.h"
+#include "sandbox/world.h"
+
+enum { REMOVE_MS = 2000, GONE_MS = 5000 };
+
+const aq_watch *aq_container_watch;
+
+struct aq_aquarium {
+    aq_world world;
+    pid_t keeper, warden;
+    int control; /* our end */
+    int life;    /* at its end when keeper and init are gone */
+    int init;    /* a pidfd, -1 until the keeper gave it */
+    enum { MADE, PREPARED, LAUNCHED, ENDED } state;
+};
+
+/* ---- the warden ---- */
+
+/* Root only: front and keeper may both be killed, and the keeper has no right to remove a cgroup.
+ * The warden waits for the end of both and holds nothing but the cgroups. */
+_Noreturn static void warden(aq_aquarium *aq, int life)
+{
+    aq_cgroup *g = &aq->world.cgroup;
+    int keep[2 * AQ_CGROUP_PLACES + 1], n = 0;
+    char byte;
+
+    for (int sig = 1; sig < 32; sig++)
+        signal(sig, sig == SIGTERM ? SIG_DFL : SIG_IGN);
+    setsid();
+    prctl(PR_SET_NAME, "aquarium-warden", 0, 0, 0);
+    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++) {
+        keep[n++] = g->place[i].parent;
+        keep[n++] = g->place[i].folder;
+    }
+    keep[n++] = life;
+    if (aq_process_close_but(keep, (size_t)n, NULL) < 0)
+        _exit(70);
+    close(0);
+    close(1);
+    close(2);
+    while (read(life, &byte, 1) < 0 && errno == EINTR)
+        ;
+    aq_cgroup_remove(g, REMOVE_MS);
+    _exit(0);
+}
+
+/* ---- prepare ---- */
+
+static int check_plan(const aq_plan *plan, aq_err *err)
+{
+    if (!plan->argv || !plan->argv[0])
+        return aq_fail(err, -EINVAL, "there is no command to run");
+    if (plan->cwd && plan->cwd[0] != '/')
+        return aq_fail(err, -EINVAL, "the folder to run in must be absolute, and %s is not",
+                       plan->cwd);
+    return 0;
+}
+
+static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
+{
+    if (pipe2(life, O_CLOEXEC) < 0)
+        return aq_fail_errno(err, "cannot make a pipe");
+    aq->life = life[0];
+    aq->world.life = life[1];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+        return aq_fail_errno(err, "cannot make a line to the keeper");
+    aq->control = control[0];
+    aq->world.control = control[1];
+    aq->world.stream = memfd_create("observation", MFD_CLOEXEC);
+    if (aq->world.stream < 0)
+        return aq_fail_errno(err, "cannot make a place for the observation");
+    return 0;
+}
+
+/* Forks keeper and warden. The warden reads the same pipe as we do; the writers are the keeper,
+ * init and ourselves, and we hold our end of it only while we live. */
+static int start(aq_aquarium *aq, aq_err *err)
+{
+    const aq_cgroup *g = &aq->world.cgroup;
+    bool groups = false;
+
+    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++)
+        groups |= g->place[i].folder >= 0;
+    aq->keeper = fork();
+    if (aq->keeper == 0) {
+        close(aq->control);
+        close(aq->life);
+        aq_keeper_main(&aq->world);
+    }
+    if (aq->keeper < 0)
+        return aq_fail_errno(err, "cannot start a keeper");
+    close(aq->world.control);
+    aq->world.control = -1;
+    if (!aq->world.privileged)
+        return 0;
+    if (groups && (aq->warden = fork()) == 0)
+        warden(aq, aq->life);
+    if (aq->warden < 0)
+        return aq_fail_errno(err, "cannot start a warden");
+    return aq_message_send(aq->control, &(aq_message){.word = AQ_WORD_GUARDED}, NULL, 0, err);
+}
+
+/* Hears one message of the keeper, and only the one that may come now. */
+static int hear(aq_aquarium *aq, aq_word expected, aq_message *m, int *fds, aq_err *err)
+{
+    int r = aq_message_recv(aq->control, m, fds, NULL, err);
+
+    if (r < 0)
+        return aq_err_within(err, "the keeper");
+    if (m->word == AQ_WORD_FAILED)
+        return aq_message_error(m, err);
+    if (m->word != (uint32_t)expected)
+        return aq_fail(err, -EBADMSG, "the keeper said something else than expected");
+    return 0;
+}
+
+static void note_containment(aq_aquarium *aq, const aq_message *m)
+{
+    const aq_cgroup *g = &aq->world.cgroup;
+    const char *memory = aq_cgroup_level_name(g->memory), *pids = aq_cgroup_level_name(g->pids);
+    const char *cpu = aq_cgroup_level_name(g->cpu);
+
+    if (!aq->world.plan->containment)
+        return;
+    *aq->world.plan->containment = (aq_containment){
+        .landlock = m->number >= 0 && m->number < 100 ? m->number : 0,
+        .own_ids = m->length & 1,
+        .clocks = m->length & 2,
+        .proc = m->length & 4,
+        .memory = memory ? memory : "rlimit",
+        .processes = pids ? pids : "rlimit",
+        .cpu = cpu ? cpu : "rlimit",
+        .io = aq_container_watch ? "counted" : "none",
+        .disk = "tmpfs",
+        .output = "counted",
+    };
+}
+
+static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
+{
+    int life[2] = {-1, -1}, control[2] = {-1, -1}, fds[AQ_MESSAGE_FDS], r = check_plan(plan, err);
+    aq_aquarium *aq;
+    aq_message m;
+
+    if (r < 0)
+        return r;
+    aq = aq_alloc(sizeof *aq);
+    aq->control = aq->life = aq->init = -1;
+    aq->world = (aq_world){.plan = plan,
+                           .control = -1,
+                           .life = -1,
+                           .stream = -1,
+                           .inner = -1,
+                           .outer = -1,
+                           .disk = -1,
+                           .users = -1,
+                           .init_pidfd = -1};
+    aq->world.privileged = geteuid() == 0;
+    aq->world.limits = aq_limits_filled(&plan->limits);
+    *ret = aq; /* from here on teardown has something to tear down */
+    aq_cgroup_sweep();
+    /* Files in the writable places are memory too, and have a limit of their own. One process more:
+     * init. */
+    aq_cgroup_make(aq->world.limits.most[AQ_LIMIT_MEMORY] + aq->world.limits.most[AQ_LIMIT_DISK],
+                   aq->world.limits.most[AQ_LIMIT_PROCESSES] + 1, &aq->world.cgroup);
+    if ((r = make_lines(aq, life, control, err)) < 0 || (r = start(aq, err)) < 0 ||
+        (r = hear(aq, AQ_WORD_PREPARED, &m, fds, err)) < 0)
+        return r;
+    aq->init = fds[0];
+    if (aq->init < 0)
+        return aq_fail(err, -EBADMSG, "the keeper gave no hold on init");
+    note_containment(aq, &m);
+    aq->state = PREPARED;
+    return 0;
+}
+
+/* ---- launch, wait ---- */
+
+static int launch(aq_aquarium *aq, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_LAUNCH};
+    int r;
+
+    if (aq->state != PREPARED)
+        return aq_fail(err, -EINVAL, "this world cannot be launched now");
+    r = aq_message_send(aq->control, &m, NULL, 0, err);
+    if (r == 0)
+        aq->state = LAUNCHED;
+    return r;
+}
+
+/* Reads no more than what was announced, and no more than any observation may have. */
+static int read_stream(aq_aquarium *aq, uint64_t length, aq_buf *stream, aq_err *err)
+{
+    ssize_t n;
+
+    if (length > (uint64_t)AQ_OBSERVATION_BYTES + (64u << 20))
+        return aq_fail(err, -EFBIG, "the observation is larger than any may be");
+    aq_buf_reserve(stream, (size_t)length);
+    n = aq_pread_full(aq->world.stream, stream->data + stream->len, (size_t)length, 0);
+    if (n < 0 || (uint64_t)n != length)
+        return aq_fail(err, -EPIPE, "the observation was cut");
+    stream->len += (size_t)n;
+    return 0;
+}
+
+static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
+{
+    aq_message m;
+    int r;
+
+    if (aq->state != LAUNCHED)
+        return aq_fail(err, -EINVAL, "this world was not launched");
+    if ((r = hear(aq, AQ_WORD_END, &m, NULL, err)) < 0)
+        return r;
+    aq->state = ENDED;
+    return read_stream(aq, m.length, stream, err);
+}
+
+/* ---- teardown ---- */
+
+static void reap(pid_t *pid, bool kill_it)
+{
+    if (*pid <= 0)
+        return;
+    if (kill_it)
+        kill(*pid, SIGKILL);
+    while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *pid = 0;
+}
+
+static void wait_gone(int fd, short events)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+
+    while (fd >= 0 && poll(&p, 1, GONE_MS) < 0 && errno == EINTR)
+        ;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void teardown(aq_aquarium *aq)
+{
+    if (!aq)
+        return;
+    /* A keeper that said END leaves by itself; any other is killed, and init dies with it. */
+    reap(&aq->keeper, aq->state != ENDED);
+    if (aq->init >= 0)
+        syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
+    wait_gone(aq->init, POLLIN);
+    close_fd(&aq->world.life);
+    wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
+    reap(&aq->warden, true);
+    aq_cgroup_remove(&aq->world.cgroup, REMOVE_MS);
+    aq_cgroup_close(&aq->world.cgroup);
+    close_fd(&aq->control);
+    close_fd(&aq->world.control);
+    close_fd(&aq->life);
+    close_fd(&aq->init);
+    close_fd(&aq->world.stream);
+    free(aq);
+}
+
+const aq_backend aq_backend_container = {
+    .name = "container",
+    .tier = AQ_T1,
+    .probe = aq_container_probe,
+    .prepare = prepare,
+    .launch = launch,
+    .wait = wait_end,
+    .teardown = teardown,
+};

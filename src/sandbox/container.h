@@ -1,0 +1,6 @@
+/* What the parts of the container backend show each other. Private to the container's files. */
+#pragma once
+
+#include "sandbox/backend.h"
+
+int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err);

@@ -1,0 +1,96 @@
+/* What the container backend can promise on this host: found out by preparing a world and taking it
+ * down again before anything runs in it. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "kernel/landlock.h"
+#include "sandbox/container.h"
+
+extern const aq_backend aq_backend_container;
+
+static const char trial[] = "/bin/true";
+
+static void add_limits(aq_arena *a, aq_probe_list *l, const aq_containment *c)
+{
+    const struct {
+        const char *name, *level, *remedy;
+    } limits[] = {
+        {"limit.memory", c->memory,
+         "give us a cgroup with the memory controller; until then each process is bounded alone"},
+        {"limit.processes", c->processes,
+         "give us a cgroup with the pids controller; until then the kernel counts for the user"},
+        {"limit.cpu", c->cpu,
+         "give us a cgroup; until then processor time is bounded for each process alone"},
+    };
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        aq_probe_add(a, l, limits[i].name, limits[i].level[0] == 'c', limits[i].level,
+                     limits[i].remedy);
+    aq_probe_add(a, l, "limit.disk", true, c->disk, NULL);
+    aq_probe_add(a, l, "limit.output", true, c->output, NULL);
+}
+
+static void add_points(aq_arena *a, aq_probe_list *l, const aq_containment *c)
+{
+    aq_probe_add(a, l, "namespaces", true, "user mount pid net ipc uts cgroup", NULL);
+    aq_probe_add(
+        a, l, "time-namespace", c->clocks, NULL,
+        "run a kernel of 5.6 or later with CONFIG_TIME_NS; until then the host's uptime shows "
+        "to a program that the observer does not answer");
+    aq_probe_add(
+        a, l, "landlock", c->landlock > 0,
+        c->landlock > 0 ? aq_arena_printf(a, "ABI %d", c->landlock) : NULL,
+        "boot with lsm=landlock,… on a kernel of 5.13 or later; until then mounts alone keep "
+        "the base read-only");
+    aq_probe_add(
+        a, l, "identities", c->own_ids, c->own_ids ? "its own" : "the caller's",
+        "run as root; until then the payload has the caller's user id outside, and only the "
+        "namespaces keep it from the caller's processes and files");
+    aq_probe_add(
+        a, l, "proc", c->proc, c->proc ? "its own" : "none",
+        "the container around us covers parts of /proc: run with unmasked /proc; until then "
+        "programs inside see none");
+    add_limits(a, l, c);
+}
+
+static const char *guarantee(aq_arena *a, const aq_containment *c)
+{
+    return aq_arena_printf(
+        a,
+        "Own user, mount, pid, network, ipc, uts%s cgroup namespaces on the host's kernel; no "
+        "network "
+        "device but loopback; a read-only base; no capabilities, no new privileges; %s; the "
+        "payload "
+        "runs as %s; memory, processes and processor time are limited by %s, %s and %s.",
+        c->clocks ? ", time and" : " and",
+        c->landlock ? aq_arena_printf(a, "Landlock ABI %d", c->landlock) : "no Landlock",
+        c->own_ids ? "a user id that nothing else has" : "the caller's user id", c->memory,
+        c->processes, c->cpu);
+}
+
+int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err)
+{
+    const aq_backend *b = &aq_backend_container;
+    aq_containment c = {0};
+    aq_plan plan = {.argv = (const char *const[]){trial, NULL}, .containment = &c};
+    aq_aquarium *aq = NULL;
+    aq_probe_list l = {0};
+    aq_err why = {0};
+    int r = b->prepare(&plan, &aq, &why);
+
+    (void)err;
+    b->teardown(aq);
+    *ret = (aq_probe){.usable = r == 0};
+    if (r == 0) {
+        add_points(a, &l, &c);
+        ret->guarantee = guarantee(a, &c);
+    } else {
+        aq_probe_add(a, &l, "world", false, aq_arena_strdup(a, why.text),
+                     "allow user namespaces (sysctl user.max_user_namespaces, "
+                     "kernel.unprivileged_userns_clone), or run as root");
+        ret->guarantee = "None: no world can be made on this host, so nothing is run.";
+    }
+    ret->points = l.points;
+    ret->count = l.count;
+    return 0;
+}

@@ -1,0 +1,354 @@
+/* Inside a world: init builds it, makes the payload and reaps; the payload gives up everything and
+ * executes the command. Nothing here reads a byte that the payload made. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/landlock.h"
+#include "kernel/network.h"
+#include "kernel/process.h"
+#include "sandbox/world.h"
+
+enum {
+    ADDRESS = 0x0a00020f, /* 10.0.2.15/24 */
+    PREFIX = 24,
+    UPTIME = 2 * 86400 + 4217, /* seconds since boot that a world begins with */
+    OPEN_FILES = 1024,
+    OPEN_FILES_MOST = 65536,
+    STACK = 8 << 20,
+};
+
+/* ---- the payload ---- */
+
+static int limits(const aq_world *w, aq_err *err)
+{
+    const uint64_t *most = w->limits.most;
+    uint64_t seconds = most[AQ_LIMIT_CPU_NS] / 1000000000 + 1;
+    const struct {
+        int resource;
+        uint64_t soft, hard;
+    } all[] = {
+        {RLIMIT_CORE, 0, 0},
+        {RLIMIT_CPU, seconds, seconds + 1},
+        {RLIMIT_FSIZE, most[AQ_LIMIT_DISK], most[AQ_LIMIT_DISK]},
+        {RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES_MOST},
+        {RLIMIT_STACK, STACK, RLIM_INFINITY},
+        {RLIMIT_MEMLOCK, 64 << 10, 64 << 10},
+        {RLIMIT_RTPRIO, 0, 0},
+        {RLIMIT_NICE, 0, 0},
+        {RLIMIT_MSGQUEUE, 819200, 819200},
+        /* Where a cgroup counts, these stand behind it and are never met first. */
+        {RLIMIT_NPROC, most[AQ_LIMIT_PROCESSES] + (w->cgroup.pids ? 16 : 0),
+         most[AQ_LIMIT_PROCESSES] + (w->cgroup.pids ? 16 : 0)},
+        {RLIMIT_DATA, w->cgroup.memory ? RLIM_INFINITY : most[AQ_LIMIT_MEMORY],
+         w->cgroup.memory ? RLIM_INFINITY : most[AQ_LIMIT_MEMORY]},
+    };
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all && r == 0; i++)
+        r = aq_process_limit(all[i].resource, all[i].soft, all[i].hard, err);
+    return r;
+}
+
+/* What the kernel itself must refuse, whatever the observer does. */
+static int landlock(const aq_world *w, aq_err *err)
+{
+    static const unsigned write =
+        AQ_LANDLOCK_READ | AQ_LANDLOCK_RUN | AQ_LANDLOCK_FILL | AQ_LANDLOCK_CHANGE;
+    aq_landlock_rule rules[AQ_ENTRIES + 3] = {{"/", AQ_LANDLOCK_READ | AQ_LANDLOCK_RUN},
+                                              {"/dev", AQ_LANDLOCK_FILL},
+                                              {"/dev/pts", AQ_LANDLOCK_FILL | AQ_LANDLOCK_DEVICES}};
+    size_t count = 3;
+
+    /* A process writes its own name and limits there; the rest of /proc belongs to nobody here. */
+    if (w->held.proc)
+        rules[count++] = (aq_landlock_rule){"/proc", AQ_LANDLOCK_FILL};
+    for (size_t i = 0; i < w->root.count; i++) {
+        const aq_entry *e = &w->root.entry[i];
+        if (e->kind == SPACE || (e->kind == SHARE && e->writable && e->folder))
+            rules[count++] = (aq_landlock_rule){e->path, write};
+    }
+    return aq_landlock_allow(rules, count, true, err);
+}
+
+static int become_user(const aq_world *w, aq_err *err)
+{
+    int r;
+
+    if (w->own_ids && setgroups(0, NULL) < 0)
+        return aq_fail_errno(err, "cannot leave the groups");
+    if ((r = aq_process_no_way_up(err)) < 0)
+        return r;
+    if (setresgid(AQ_INSIDE_UID, AQ_INSIDE_UID, AQ_INSIDE_UID) < 0 ||
+        setresuid(AQ_INSIDE_UID, AQ_INSIDE_UID, AQ_INSIDE_UID) < 0)
+        return aq_fail_errno(err, "cannot become the user");
+    if ((r = aq_process_no_capabilities(err)) < 0 || (r = aq_process_new_keyring(err)) < 0)
+        return r;
+    return aq_process_no_new_privileges(err);
+}
+
+/* Descriptors 0, 1 and 2 are our pipes, 3 is the line to the keeper, closed by exec. */
+static int descriptors(aq_world *w, aq_err *err)
+{
+    int line = fcntl(w->inner, F_DUPFD_CLOEXEC, 16);
+
+    if (line < 0)
+        return aq_fail_errno(err, "cannot keep the line to the keeper");
+    for (int i = 0; i < 3; i++)
+        if (dup2(w->stdio[i], i) < 0)
+            return aq_fail_errno(err, "cannot set up standard input and output");
+    if (dup3(line, 3, O_CLOEXEC) < 0)
+        return aq_fail_errno(err, "cannot keep the line to the keeper");
+    w->inner = 3;
+    return aq_process_close_from(4, err);
+}
+
+/* The environment is ours; rows of the plan replace rows of the same name. */
+static char **environment(aq_arena *a, const aq_plan *plan, const char *cwd)
+{
+    const char *const ours[] = {"HOME=/home/user",
+                                "USER=user",
+                                "LOGNAME=user",
+                                "SHELL=/bin/bash",
+                                "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games",
+                                "LANG=C.UTF-8",
+                                "TMPDIR=/tmp",
+                                aq_arena_printf(a, "PWD=%s", cwd),
+                                NULL};
+    size_t count = 0, given = 0;
+    char **env;
+
+    while (plan->env && plan->env[given])
+        given++;
+    env = aq_arena_alloc(a, (sizeof ours / sizeof *ours + given) * sizeof *env);
+    for (size_t i = 0; ours[i]; i++) {
+        size_t name = strcspn(ours[i], "=") + 1;
+        bool replaced = false;
+        for (size_t k = 0; k < given && !replaced; k++)
+            replaced = strncmp(plan->env[k], ours[i], name) == 0;
+        if (!replaced)
+            env[count++] = aq_arena_strdup(a, ours[i]);
+    }
+    for (size_t k = 0; k < given; k++)
+        env[count++] = aq_arena_strdup(a, plan->env[k]);
+    return env;
+}
+
+/* Looked up before the observer is there, so that it sees one exec and no guesses. */
+static const char *find_program(aq_arena *a, const char *name, char *const *env)
+{
+    const char *path = "";
+
+    if (strchr(name, '/'))
+        return name;
+    for (; *env; env++)
+        if (strncmp(*env, "PATH=", 5) == 0)
+            path = *env + 5;
+    while (*path) {
+        size_t n = strcspn(path, ":");
+        const char *full = aq_arena_printf(a, "%.*s/%s", (int)n, path, name);
+        if (n && access(full, X_OK) == 0)
+            return full;
+        path += n + (path[n] == ':');
+    }
+    return name; /* exec will say that it is not there */
+}
+
+static void wait_for_go(const aq_world *w)
+{
+    aq_message m;
+
+    if (aq_message_recv(w->inner, &m, NULL, NULL, NULL) < 0 || m.word != AQ_WORD_GO)
+        _exit(70);
+}
+
+static int settle(aq_world *w, aq_err *err)
+{
+    const char *cwd = w->plan->cwd ? w->plan->cwd : "/home/user";
+    aq_message m = {.word = AQ_WORD_WAITING};
+    int r = descriptors(w, err);
+
+    if (r < 0 || (r = limits(w, err)) < 0)
+        return r;
+    setsid();
+    umask(022);
+    signal(SIGPIPE, SIG_DFL);
+    if ((r = become_user(w, err)) < 0)
+        return r;
+    if (chdir(cwd) < 0)
+        return aq_fail_errno(err, "cannot enter %s inside", cwd);
+    if ((r = landlock(w, err)) < 0)
+        return r;
+    m.number = r;
+    /* Changing identity made the process untouchable; its observer must reach it. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return aq_message_send(w->inner, &m, NULL, 0, err);
+}
+
+_Noreturn static void payload(aq_world *w)
+{
+    const aq_plan *plan = w->plan;
+    aq_arena *a = aq_arena_new();
+    char **env = environment(a, plan, plan->cwd ? plan->cwd : "/home/user");
+    const char *program;
+    aq_err err = {0};
+    size_t argc = 0;
+
+    if (settle(w, &err) < 0) {
+        aq_message_failed(w->inner, &err);
+        _exit(70);
+    }
+    program = find_program(a, plan->argv[0], env);
+    while (plan->argv[argc])
+        argc++;
+    char **argv = aq_arena_alloc(a, (argc + 1) * sizeof *argv);
+    for (size_t i = 0; i < argc; i++)
+        argv[i] = aq_arena_strdup(a, plan->argv[i]);
+    wait_for_go(w);
+    if (aq_container_watch && aq_container_watch->enter(&err) < 0)
+        _exit(70);
+    execve(program, argv, env);
+    argc = (size_t)errno; /* as a shell says it: there is none, or it cannot be run */
+    dprintf(2, "%s: %s\n", plan->argv[0], strerror((int)argc));
+    _exit(argc == ENOENT ? 127 : 126);
+}
+
+/* ---- init ---- */
+
+/* Asked for after the last change of identity, which forgets it; a keeper that died before is seen
+ * by its closed socket. */
+static int tie_to_keeper(const aq_world *w, aq_err *err)
+{
+    struct pollfd p = {.fd = w->inner};
+    int r = aq_process_die_with_parent(err);
+
+    if (r < 0)
+        return r;
+    if (poll(&p, 1, 0) < 0 || p.revents & (POLLHUP | POLLERR | POLLNVAL))
+        return aq_fail(err, -EPIPE, "the keeper is gone");
+    return 0;
+}
+
+static int become_root(const aq_world *w, aq_err *err)
+{
+    aq_message m;
+    int r = aq_message_recv(w->inner, &m, NULL, NULL, err);
+
+    if (r < 0)
+        return r;
+    if (m.word != AQ_WORD_MAPPED)
+        return aq_fail(err, -EPROTO, "the keeper said something else than expected");
+    if (w->own_ids && (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
+        return aq_fail_errno(err, "cannot become root inside");
+    return 0;
+}
+
+static int enter_namespaces(aq_world *w, aq_err *err)
+{
+    int r;
+
+    prctl(PR_SET_NAME, "init", 0, 0, 0);
+    if ((r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
+        (r = aq_network_local(ADDRESS, PREFIX, err)) < 0 || (r = become_root(w, err)) < 0 ||
+        (r = tie_to_keeper(w, err)) < 0)
+        return r;
+    if (sethostname("debian", 6) < 0 || setdomainname("", 0) < 0)
+        return aq_fail_errno(err, "cannot name the host inside");
+    /* Files in /proc/self are ours to write only while we may be looked at; nobody is inside yet.
+     */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    w->held.clocks = aq_namespace_clocks(UPTIME, NULL) == 0;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return 0;
+}
+
+/* Nobody inside makes user namespaces of their own: a second lock behind the observer's filter. */
+static void forbid_namespaces(void)
+{
+    aq_auto_fd int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0 && write(fd, "0", 1) < 0)
+        return; /* the filter stands alone then */
+}
+
+static int build(aq_world *w, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_READY};
+    int r = w->own_ids ? 0 : aq_root_take(&w->root, err);
+
+    if (r < 0)
+        return r;
+    aq_auto_fd int users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+    aq_auto_fd int network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (users < 0 || network < 0)
+        return aq_fail_errno(err, "cannot open the new namespaces");
+    aq_auto_fd int disk = aq_root_build(w, err);
+    if (disk < 0)
+        return disk;
+    forbid_namespaces();
+    m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
+    return aq_message_send(w->inner, &m, (int[]){disk, users, network}, 3, err);
+}
+
+/* Tells how the payload ended, and leaves when nobody else is there. */
+_Noreturn static void reap(const aq_world *w, pid_t first)
+{
+    int status;
+
+    for (;;) {
+        pid_t pid = waitpid(-1, &status, __WALL);
+        if (pid == first) {
+            aq_message m = {.word = AQ_WORD_EXIT, .number = status};
+            (void)aq_message_send(w->inner, &m, NULL, 0, NULL);
+        }
+        if (pid < 0 && errno != EINTR)
+            _exit(0);
+    }
+}
+
+static int give_up_all(const aq_world *w, aq_err *err)
+{
+    int r;
+
+    aq_process_forget_start("/sbin/init");
+    if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
+        (r = aq_process_no_new_privileges(err)) < 0)
+        return r;
+    return aq_process_close_but((int[]){w->inner, w->life}, 2, err);
+}
+
+_Noreturn void aq_init_main(aq_world *w)
+{
+    aq_err err = {0};
+    pid_t first;
+
+    if (enter_namespaces(w, &err) < 0 || build(w, &err) < 0) {
+        aq_message_failed(w->inner, &err);
+        _exit(70);
+    }
+    first = fork();
+    if (first == 0)
+        payload(w);
+    if (first < 0 || give_up_all(w, &err) < 0) {
+        if (first < 0)
+            aq_fail_errno(&err, "cannot make the payload");
+        aq_message_failed(w->inner, &err);
+        _exit(70);
+    }
+    close(0);
+    close(1);
+    close(2);
+    reap(w, first);
+}

@@ -1,0 +1,392 @@
+/* The keeper: makes one world, watches it, and tells the front what happened; see world.h.
+ *
+ * It takes requests in one order only, each once: it prepares, then waits for the launch, then runs
+ * to the end. While a world runs the front has nothing to ask; its end is the one thing that it can
+ * still say, and that ends the world. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "kernel/process.h"
+#include "sandbox/attend.h"
+
+#define CAP(c) (UINT64_C(1) << (c))
+
+enum {
+    STREAM_SLACK = 64 << 20,
+    /* Time and cgroup namespaces are init's to make: one needs its offsets first, the other that
+     * init is in its groups. */
+    NAMESPACES =
+        CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
+};
+
+/* ---- making ---- */
+
+/* What is not the keeper's business stays with the front: its descriptors, its terminal, its
+ * signals. */
+static int leave_front(aq_world *w, aq_err *err)
+{
+    int keep[48], r;
+    size_t n = 0;
+    sigset_t none;
+
+    for (int sig = 1; sig < 32; sig++)
+        signal(sig, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    prctl(PR_SET_NAME, "aquarium-keeper", 0, 0, 0);
+    keep[n++] = w->control;
+    keep[n++] = w->life;
+    keep[n++] = w->stream;
+    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++) {
+        keep[n++] = w->cgroup.place[i].parent;
+        keep[n++] = w->cgroup.place[i].folder;
+        keep[n++] = w->cgroup.place[i].join;
+    }
+    keep[n++] = w->cgroup.memory_events;
+    keep[n++] = w->cgroup.memory_peak;
+    keep[n++] = w->cgroup.pids_events;
+    keep[n++] = w->cgroup.cpu_usage;
+    if (w->plan->has_input)
+        keep[n++] = w->plan->input;
+    if (w->plan->has_output) {
+        keep[n++] = w->plan->output;
+        keep[n++] = w->plan->error;
+    }
+    if ((r = aq_process_close_but(keep, n, err)) < 0)
+        return r;
+    if ((r = aq_process_limit(RLIMIT_CORE, 0, 0, err)) < 0)
+        return r;
+    return aq_process_limit(RLIMIT_FSIZE, AQ_OBSERVATION_BYTES + STREAM_SLACK,
+                            AQ_OBSERVATION_BYTES + STREAM_SLACK, err);
+}
+
+static int make_pipes(aq_world *w, aq_err *err)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+        setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) < 0)
+        return aq_fail_errno(err, "cannot make a line to init");
+    w->outer = pair[0];
+    w->inner = pair[1];
+    for (int i = 0; i < 3; i++) {
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return aq_fail_errno(err, "cannot make the pipes of a world");
+        w->stdio[i] = pair[i == 0 ? 0 : 1];
+        w->pump[i] = pair[i == 0 ? 1 : 0];
+    }
+    return 0;
+}
+
+/* As root: two identities that nothing else has, one for the keeper and root inside, one for the
+ * user inside. Where the namespace around us knows no such numbers its last ones are taken; where
+ * it knows one number only, or we are not root, the world is made of our own. */
+static void choose_ids(aq_world *w)
+{
+    uint32_t first = AQ_OUTSIDE_IDS + 2 * ((uint32_t)getpid() & 0x7fffff);
+
+    if (w->privileged && aq_namespace_ids(first, 2) != 2)
+        first = aq_namespace_last_ids(1000);
+    w->own_ids = w->privileged && first != 0;
+    w->held.own_ids = w->own_ids;
+    if (w->own_ids) {
+        w->ids[0] = (aq_id_map){0, first, first};
+        w->ids[1] = (aq_id_map){AQ_INSIDE_UID, first + 1, first + 1};
+        w->id_count = 2;
+    } else {
+        w->ids[0] = (aq_id_map){AQ_INSIDE_UID, geteuid(), getegid()};
+        w->id_count = 1;
+    }
+}
+
+/* From here on the keeper is nobody of this host, and keeps what making a world needs. */
+static int change_identity(aq_world *w, aq_err *err)
+{
+    uint64_t needed = CAP(CAP_SYS_ADMIN) | CAP(CAP_SETUID) | CAP(CAP_SETGID) |
+                      CAP(CAP_DAC_OVERRIDE) | CAP(CAP_SETPCAP);
+
+    if (!w->own_ids)
+        return 0;
+    return aq_process_become_keeping(w->ids[0].user, needed, err);
+}
+
+/* Init says that the world is built, the payload that it waits: in any order, each once. */
+static int hear_both(aq_world *w, aq_err *err)
+{
+    bool ready = false;
+    aq_message m;
+    int r, fds[AQ_MESSAGE_FDS];
+    pid_t sender;
+
+    while (!ready || !w->payload) {
+        if ((r = aq_message_recv(w->outer, &m, fds, &sender, err)) < 0)
+            return aq_err_within(err, "init");
+        if (m.word == AQ_WORD_READY && !ready && fds[2] >= 0) {
+            w->disk = fds[0];
+            w->users = fds[1];
+            w->network = fds[2];
+            w->held.clocks = m.number & 1;
+            w->held.proc = m.number & 2;
+            ready = true;
+        } else if (m.word == AQ_WORD_WAITING && !w->payload && sender > 0) {
+            w->held.landlock = m.number;
+            w->payload = sender;
+        } else if (m.word == AQ_WORD_FAILED) {
+            return aq_message_error(&m, err);
+        } else {
+            return aq_fail(err, -EPROTO, "init said something else than expected");
+        }
+    }
+    return 0;
+}
+
+static int make_world(aq_world *w, aq_err *err)
+{
+    aq_message mapped = {.word = AQ_WORD_MAPPED};
+    int r;
+
+    w->init = aq_namespace_clone(NAMESPACES, w->cgroup.into, &w->init_pidfd, err);
+    if (w->init < 0)
+        return w->init;
+    if (w->init == 0) {
+        close(w->outer); /* else it would never see the keeper's end */
+        aq_init_main(w);
+    }
+    /* Not before: init inherits it, and the maps of a process that nobody may look at are root's to
+     * write. Init gives it up itself. */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    close(w->inner);
+    w->inner = -1;
+    for (int i = 0; i < 3; i++) {
+        close(w->stdio[i]);
+        w->stdio[i] = -1;
+    }
+    if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0 ||
+        (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0)
+        return r;
+    return hear_both(w, err);
+}
+
+/* Requests come in one order, each once; a front that says anything else is not ours. */
+static int hear_front(aq_world *w, aq_word expected, aq_err *err)
+{
+    aq_message m;
+    int r = aq_message_recv(w->control, &m, NULL, NULL, err);
+
+    if (r < 0)
+        return aq_err_within(err, "the front");
+    return m.word == (uint32_t)expected
+               ? 0
+               : aq_fail(err, -EPROTO, "the front asked for something else");
+}
+
+/* Until the front has somebody who removes the cgroups, that is us, and needs our rights. */
+static int hand_over_cgroups(aq_world *w, aq_err *err)
+{
+    int r = w->privileged ? hear_front(w, AQ_WORD_GUARDED, err) : 0;
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < AQ_CGROUP_PLACES && w->privileged; i++) {
+        if (w->cgroup.place[i].parent >= 0)
+            close(w->cgroup.place[i].parent);
+        w->cgroup.place[i].parent = -1;
+    }
+    return 0;
+}
+
+/* What remains is the ownership of the world's user namespace: enough to trace and kill what is in
+ * it, and nothing outside. */
+static int give_up_all(aq_world *w, aq_err *err)
+{
+    int r;
+
+    if (w->own_ids) {
+        /* The world's empty network is enough for a keeper too. */
+        if (setns(w->network, CLONE_NEWNET) < 0)
+            return aq_fail_errno(err, "cannot leave the host's network");
+        if ((r = aq_process_no_way_up(err)) < 0)
+            return r;
+    }
+    if ((r = aq_process_no_capabilities(err)) < 0)
+        return r;
+    return aq_process_no_new_privileges(err);
+}
+
+static int prepare(aq_world *w, aq_arena *a, aq_err *err)
+{
+    int r;
+
+    if ((r = leave_front(w, err)) < 0)
+        return r;
+    choose_ids(w);
+    if ((r = aq_root_list(a, w->plan, &w->root, err)) < 0 ||
+        (w->own_ids && (r = aq_root_take(&w->root, err)) < 0) || (r = make_pipes(w, err)) < 0 ||
+        (r = change_identity(w, err)) < 0 || (r = make_world(w, err)) < 0)
+        return r;
+    for (size_t i = 0; i < w->root.count; i++)
+        if (w->root.entry[i].mount >= 0)
+            close(w->root.entry[i].mount);
+    if ((r = hand_over_cgroups(w, err)) < 0)
+        return r;
+    return give_up_all(w, err);
+}
+
+/* ---- running ---- */
+
+static int report_prepared(aq_world *w, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_PREPARED, .number = w->held.landlock};
+
+    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u);
+    return aq_message_send(w->control, &m, &w->init_pidfd, 1, err);
+}
+
+/* Everybody inside is dead once init is: wait for that, and take what the observer left to reap. */
+static void wait_for_end(aq_attendant *a)
+{
+    struct pollfd p = {.fd = a->world->init_pidfd, .events = POLLIN};
+
+    while (poll(&p, 1, 0) == 0) {
+        if (aq_attend(a, 50) < 0)
+            poll(&p, 1, 50);
+        while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
+            ;
+    }
+    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+        ;
+}
+
+static void set_exit(const aq_attendant *a, bool ended, aq_observation *o)
+{
+    if (a->limit >= 0) {
+        o->exit_kind = AQ_EXIT_BUDGET;
+        o->exit_value = a->limit;
+    } else if (ended) {
+        return; /* the observer said why */
+    } else if (a->has_status && WIFEXITED(a->status)) {
+        o->exit_kind = AQ_EXIT_STATUS;
+        o->exit_value = WEXITSTATUS(a->status);
+    } else if (a->has_status && WIFSIGNALED(a->status)) {
+        o->exit_kind = AQ_EXIT_SIGNAL;
+        o->exit_value = WTERMSIG(a->status);
+    } else { /* init was killed from outside: nobody knows how the payload would have ended */
+        o->exit_kind = AQ_EXIT_FAILURE;
+        o->exit_value = EOWNERDEAD;
+    }
+}
+
+static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observation *o)
+{
+    static const char *const names[] = {"stdout", "stderr"};
+    aq_cgroup_usage u;
+
+    aq_cgroup_read(&a->world->cgroup, &u);
+    for (int i = 0; i < 2; i++) {
+        aq_stream *s = &a->out[i];
+        outputs[i] = (aq_output){.stream = names[i],
+                                 .bytes = s->bytes,
+                                 .digest = aq_hash_peek(s->hash),
+                                 .head = s->head,
+                                 .head_len = s->head_len};
+    }
+    o->outputs = outputs;
+    o->output_count = 2;
+    o->cpu_ns = u.cpu_ns;
+    o->peak_memory = u.peak_memory;
+}
+
+/* Runs the world from its go to its last process. */
+static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
+{
+    aq_message go = {.word = AQ_WORD_GO};
+    const aq_watch *watch = aq_container_watch;
+    void *watching = NULL;
+    bool ended = false;
+    int r = 0;
+
+    if (watch)
+        r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend, at, &watching, err);
+    if (r == 0)
+        r = aq_message_send(w->outer, &go, NULL, 0, err);
+    if (r == 0)
+        r = aq_attend_begin(at, w, err);
+    if (r == 0 && watch)
+        r = watch->run(watching, o, &ended, err);
+    if (r == 0)
+        wait_for_end(at);
+    if (watching)
+        watch->end(watching);
+    if (r < 0)
+        return r;
+    aq_attend_end(at);
+    aq_attend_check(at);
+    set_exit(at, ended, o);
+    return 0;
+}
+
+static int hand_over(aq_world *w, const aq_buf *stream, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_END, .length = stream->len};
+    int r = aq_write_full(w->stream, stream->data, stream->len);
+
+    if (r < 0)
+        return aq_fail(err, r, "cannot hand over the observation: %s", strerror(-r));
+    return aq_message_send(w->control, &m, NULL, 0, err);
+}
+
+static int keep(aq_world *w, aq_arena *a, aq_err *err)
+{
+    static aq_attendant at; /* large, and a signal handler looks at it */
+    aq_auto_buf stream = {0};
+    aq_output outputs[2];
+    aq_observation o = {0};
+    aq_recorder *rec;
+    int r;
+
+    if ((r = prepare(w, a, err)) < 0 || (r = report_prepared(w, err)) < 0)
+        return r;
+    rec = aq_recorder_new("container", w->plan->world ? w->plan->world : "A", &stream);
+    aq_recorder_limit(rec, w->limits.most[AQ_LIMIT_EVENTS]);
+    if ((r = hear_front(w, AQ_WORD_LAUNCH, err)) == 0 && (r = run(w, &at, rec, &o, err)) == 0 &&
+        !at.orphaned && (r = aq_changes_read(a, w, &o, err)) == 0) {
+        set_remains(&at, outputs, &o);
+        aq_recorder_end(rec, &o);
+        r = hand_over(w, &stream, err);
+    }
+    aq_attend_free(&at);
+    aq_recorder_free(rec);
+    return r;
+}
+
+_Noreturn void aq_keeper_main(aq_world *w)
+{
+    aq_arena *a = aq_arena_new();
+    aq_err err = {0};
+    int r = keep(w, a, &err);
+
+    if (r < 0)
+        aq_message_failed(w->control, &err);
+    if (w->init > 0) /* nothing lives on without us; the front waits for this */
+        kill(w->init, SIGKILL);
+    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+        ;
+    aq_cgroup_remove(&w->cgroup, 1000); /* as far as it is still ours */
+    _exit(r < 0 ? 70 : 0);
+}

@@ -1,0 +1,357 @@
+/* The root of a world: a memory file system with pieces of the host in it, all read-only, and one
+ * more memory file system with a quota behind every writable place. base.def says what is there. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "kernel/mount.h"
+#include "sandbox/world.h"
+
+enum {
+    SEALED = AQ_MOUNT_READ_ONLY | AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES,
+    DEVICE_SEALED = AQ_MOUNT_READ_ONLY | AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_EXEC,
+    OPEN_SPACE = AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES,
+};
+
+static const struct {
+    aq_base_kind kind;
+    const char *path, *text;
+} base[] = {
+#define AQ_BASE(kind, path, text) {kind, path, text},
+#include "sandbox/base.def"
+#undef AQ_BASE
+};
+
+/* ---- listing ---- */
+
+static int add(aq_root *root, aq_entry e, aq_err *err)
+{
+    if (root->count == AQ_ENTRIES)
+        return aq_fail(err, -E2BIG, "more than %d entries in the root of a world", AQ_ENTRIES);
+    e.mount = -1;
+    root->entry[root->count++] = e;
+    return 0;
+}
+
+/* A link of the host is made again, a file or folder is shown, the rest is passed over. */
+static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to, aq_err *err)
+{
+    char target[PATH_MAX];
+    struct stat st;
+    ssize_t n;
+
+    if (lstat(from, &st) < 0)
+        return 0;
+    if (S_ISLNK(st.st_mode)) {
+        n = readlink(from, target, sizeof target - 1);
+        if (n < 0)
+            return 0;
+        return add(root,
+                   (aq_entry){.kind = LINK,
+                              .path = aq_arena_strdup(a, to),
+                              .text = aq_arena_strndup(a, target, (size_t)n)},
+                   err);
+    }
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return 0;
+    return add(root,
+               (aq_entry){.kind = TREE,
+                          .path = aq_arena_strdup(a, to),
+                          .text = aq_arena_strdup(a, from),
+                          .folder = S_ISDIR(st.st_mode)},
+               err);
+}
+
+/* Every entry of `folder` whose name begins with `start`, as trees at `to`/NAME. */
+static int add_like(aq_arena *a, aq_root *root, const char *folder, const char *start,
+                    const char *to, bool (*skip)(const char *name), aq_err *err)
+{
+    DIR *dir = opendir(folder);
+    int r = 0;
+
+    for (struct dirent *e; dir && r == 0 && (e = readdir(dir));) {
+        if (strncmp(e->d_name, start, strlen(start)) != 0 || strcmp(e->d_name, ".") == 0 ||
+            strcmp(e->d_name, "..") == 0 || (skip && skip(e->d_name)))
+            continue;
+        r = add_tree(a, root,
+                     aq_arena_printf(a, "%s/%s", strcmp(folder, "/") ? folder : "", e->d_name),
+                     aq_arena_printf(a, "%s/%s", to, e->d_name), err);
+    }
+    if (dir)
+        closedir(dir);
+    return r;
+}
+
+static int list_base(aq_arena *a, aq_root *root, aq_err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
+        const char *path = base[i].path, *slash = strrchr(path, '/');
+        aq_entry e = {.kind = base[i].kind, .path = path, .text = base[i].text};
+
+        if (e.kind == TREE) {
+            r = add_tree(a, root, path, path, err);
+        } else if (e.kind == LIKE) {
+            const char *folder =
+                slash == path ? "/" : aq_arena_strndup(a, path, (size_t)(slash - path));
+            r = add_like(a, root, folder, slash + 1, slash == path ? "" : folder, NULL, err);
+        } else {
+            if (e.kind == DEVICE)
+                e.text = path;
+            r = add(root, e, err);
+        }
+    }
+    return r;
+}
+
+/* What every world has of its own, whatever the root file system holds there. */
+static bool made_by_us(const char *name)
+{
+    static const char *const ours[] = {"dev", "proc", "sys", "run", "tmp", "home", "root", NULL};
+
+    for (const char *const *o = ours; *o; o++)
+        if (strcmp(name, *o) == 0)
+            return true;
+    return false;
+}
+
+static int list_rootfs(aq_arena *a, const char *rootfs, aq_root *root, aq_err *err)
+{
+    char real[PATH_MAX];
+    int r;
+
+    if (!realpath(rootfs, real))
+        return aq_fail_errno(err, "cannot open the root file system %s", rootfs);
+    r = add_like(a, root, real, "", "", made_by_us, err);
+    for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
+        const char *path = base[i].path;
+        const char *first = aq_arena_strndup(a, path + 1, strcspn(path + 1, "/"));
+        if (made_by_us(first))
+            r = add(root,
+                    (aq_entry){.kind = base[i].kind,
+                               .path = path,
+                               .text = base[i].kind == DEVICE ? path : base[i].text},
+                    err);
+    }
+    return r;
+}
+
+static int list_shares(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *err)
+{
+    char real[PATH_MAX];
+    struct stat st;
+    int r = 0;
+
+    for (size_t i = 0; i < plan->share_count && r == 0; i++) {
+        const aq_share *s = &plan->shares[i];
+        if (s->to[0] != '/' || strstr(s->to, "/..") || !s->to[1])
+            return aq_fail(err, -EINVAL, "%s is no place inside a world", s->to);
+        if (!realpath(s->from, real) || stat(real, &st) < 0)
+            return aq_fail_errno(err, "cannot show %s inside", s->from);
+        r = add(root,
+                (aq_entry){.kind = SHARE,
+                           .path = s->to,
+                           .text = aq_arena_strdup(a, real),
+                           .folder = S_ISDIR(st.st_mode),
+                           .writable = s->writable},
+                err);
+    }
+    return r;
+}
+
+int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err)
+{
+    int r;
+
+    ret->count = 0;
+    r = plan->rootfs ? list_rootfs(a, plan->rootfs, ret, err) : list_base(a, ret, err);
+    return r < 0 ? r : list_shares(a, plan, ret, err);
+}
+
+/* ---- taking ---- */
+
+int aq_root_take(aq_root *root, aq_err *err)
+{
+    for (size_t i = 0; i < root->count; i++) {
+        aq_entry *e = &root->entry[i];
+        if (e->mount >= 0 || (e->kind != TREE && e->kind != SHARE && e->kind != DEVICE))
+            continue;
+        e->mount = aq_mount_copy(AT_FDCWD, e->text, e->kind == SHARE && e->folder,
+                                 e->kind == DEVICE ? DEVICE_SEALED : SEALED, err);
+        if (e->mount < 0)
+            return e->mount;
+    }
+    return 0;
+}
+
+/* ---- building ---- */
+
+/* Inside the new root no path is absolute. */
+static const char *below(const char *path)
+{
+    return path + 1;
+}
+
+static int make_file(int root, const char *path, const char *text, aq_err *err)
+{
+    aq_auto_fd int fd =
+        openat(root, below(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int r = fd < 0 ? -errno : aq_write_full(fd, text, strlen(text));
+
+    return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", path, strerror(-r)) : 0;
+}
+
+/* The folders above a share; those in a writable place belong to the user. */
+static int make_parents(const aq_world *w, int root, const char *path, aq_err *err)
+{
+    char part[PATH_MAX];
+
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", (int)(slash - path - 1), path + 1);
+        if (mkdirat(root, part, 0755) == 0) {
+            if (w->own_ids &&
+                fchownat(root, part, AQ_INSIDE_UID, AQ_INSIDE_UID, AT_SYMLINK_NOFOLLOW) < 0)
+                return aq_fail_errno(err, "cannot give /%s to the user", part);
+        } else if (errno != EEXIST) {
+            return aq_fail_errno(err, "cannot make /%s inside", part);
+        }
+    }
+    return 0;
+}
+
+static int make_point(int root, const aq_entry *e, aq_err *err)
+{
+    if (e->folder ? mkdirat(root, below(e->path), 0755) == 0 || errno == EEXIST
+                  : mknodat(root, below(e->path), S_IFREG | 0644, 0) == 0 || errno == EEXIST)
+        return 0;
+    return aq_fail_errno(err, "cannot make %s inside", e->path);
+}
+
+static int place_tree(const aq_world *w, int root, aq_entry *e, aq_err *err)
+{
+    int r = e->kind == SHARE ? make_parents(w, root, e->path, err) : 0;
+
+    if (r == 0)
+        r = make_point(root, e, err);
+    return r < 0 ? r : aq_mount_attach(e->mount, root, below(e->path), err);
+}
+
+/* A writable place is a folder of the one file system that has the quota. */
+static int place_space(const aq_world *w, int root, int disk, const aq_entry *e, aq_err *err)
+{
+    char name[64];
+    mode_t mode = (mode_t)strtoul(e->text, NULL, 8);
+    size_t n = (size_t)snprintf(name, sizeof name, "%s", below(e->path));
+
+    for (size_t i = 0; i < n; i++)
+        name[i] = name[i] == '/' ? '-' : name[i];
+    if (mkdirat(disk, name, 0700) < 0 || fchmodat(disk, name, mode, 0) < 0 ||
+        (w->own_ids && fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
+        return aq_fail_errno(err, "cannot make the writable place %s", e->path);
+    if (mkdirat(root, below(e->path), 0755) < 0 && errno != EEXIST)
+        return aq_fail_errno(err, "cannot make %s inside", e->path);
+    aq_auto_fd int mount = aq_mount_copy(disk, name, false, 0, err);
+    return mount < 0 ? mount : aq_mount_attach(mount, root, below(e->path), err);
+}
+
+static int place(const aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
+{
+    switch (e->kind) {
+    case TREE:
+    case DEVICE:
+    case SHARE:
+        return place_tree(w, root, e, err);
+    case FOLDER:
+        if (mkdirat(root, below(e->path), 0755) < 0 && errno != EEXIST)
+            return aq_fail_errno(err, "cannot make %s inside", e->path);
+        return 0;
+    case TEXT:
+        return make_file(root, e->path, e->text, err);
+    case LINK:
+        if (symlinkat(e->text, root, below(e->path)) < 0)
+            return aq_fail_errno(err, "cannot make the link %s inside", e->path);
+        return 0;
+    case SPACE:
+        return place_space(w, root, disk, e, err);
+    case LIKE:
+        break;
+    }
+    return 0;
+}
+
+static int new_space(uint64_t bytes, uint64_t inodes, uint64_t attributes, aq_err *err)
+{
+    char size[24], count[24];
+    aq_mount_option options[] = {{"size", size}, {"nr_inodes", count}, {"mode", "0755"}, {0}};
+
+    snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
+    snprintf(count, sizeof count, "%llu", (unsigned long long)inodes);
+    return aq_mount_new("tmpfs", options, attributes, err);
+}
+
+/* A /proc of our own pid namespace. The kernel refuses one where the host's is itself covered in
+ * parts (a container in a container): then there is none, and that is recorded. */
+static int place_proc(aq_world *w, int root, aq_err *err)
+{
+    aq_auto_fd int proc =
+        aq_mount_new("proc", NULL, AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES | AQ_MOUNT_NO_EXEC, NULL);
+
+    w->held.proc = proc >= 0;
+    return proc < 0 ? 0 : aq_mount_attach(proc, root, "proc", err);
+}
+
+static int place_terminals(int root, aq_err *err)
+{
+    static const aq_mount_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {0}};
+    aq_auto_fd int pts = aq_mount_new("devpts", options, AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_EXEC, NULL);
+
+    return pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
+}
+
+static int build(aq_world *w, int root, int disk, aq_err *err)
+{
+    int r = aq_mount_attach(root, AT_FDCWD, "/", err);
+
+    for (size_t i = 0; i < w->root.count && r == 0; i++)
+        r = place(w, root, disk, &w->root.entry[i], err);
+    if (r == 0)
+        r = place_terminals(root, err);
+    if (r == 0)
+        r = place_proc(w, root, err);
+    if (r == 0)
+        r = aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
+    return r < 0 ? r : aq_mount_become_root(root, err);
+}
+
+int aq_root_build(aq_world *w, aq_err *err)
+{
+    /* The root holds names and a few small texts; the space gets what the plan allows, and room for
+     * its own folders. */
+    aq_auto_fd int root = new_space(1 << 20, 4096, OPEN_SPACE | AQ_MOUNT_NO_EXEC, err);
+    aq_auto_fd int disk = root < 0
+                              ? -1
+                              : new_space(w->limits.most[AQ_LIMIT_DISK],
+                                          w->limits.most[AQ_LIMIT_INODES] + 8, OPEN_SPACE, err);
+    int r = disk < 0 ? err->code : build(w, root, disk, err);
+
+    for (size_t i = 0; i < w->root.count; i++) {
+        if (w->root.entry[i].mount >= 0)
+            close(w->root.entry[i].mount);
+        w->root.entry[i].mount = -1;
+    }
+    if (r < 0)
+        return r;
+    /* A mount descriptor cannot be read; the keeper wants to list the space. */
+    r = openat(disk, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return r < 0 ? aq_fail_errno(err, "cannot open the writable space") : r;
+}

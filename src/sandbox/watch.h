@@ -1,0 +1,25 @@
+/* How a payload is watched: the place where the observer meets the container. Without one the
+ * payload runs unobserved (tests, measurements). */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "model/observation.h"
+#include "sandbox/backend.h"
+
+typedef struct aq_watch {
+    /* In the keeper, before the payload's go. `pump` serves the world's outside: waits at most that
+     * many milliseconds; 1 something happened, 0 nothing yet, -1 nothing ever will. */
+    int (*attach)(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
+                  int (*pump)(void *arg, int timeout_ms), void *arg, void **ret, aq_err *err);
+    /* In the payload, after its go and right before exec. */
+    int (*enter)(aq_err *err);
+    /* In the keeper, until the world is empty. Sets exit_kind and exit_value when it ended the run.
+     */
+    int (*run)(void *watch, aq_observation *o, bool *ended, aq_err *err);
+    void (*end)(void *watch); /* takes NULL */
+} aq_watch;
+
+/* NULL: nobody watches. */
+extern const aq_watch *aq_container_watch;

@@ -1,0 +1,129 @@
+/* One world of the container backend: what the front, the keeper, init and the payload know of it.
+ * Private to the container's files.
+ *
+ * Theory of operation. Four processes, and whoever is killed first, everything dies:
+ *
+ *   front      asks, prints, makes and removes the cgroups; never touches what the payload says but
+ *     │        through bounded messages
+ *     ├ warden (root only) sleeps until front and keeper are gone and then removes the cgroups: the
+ *     │        keeper has no right to by then. Reads nothing
+ *     └ keeper makes the world and watches the payload, from outside of its pid namespace. As root
+ * it │      takes an identity that nothing else on the host has before it makes the world, so that
+ *       │      it owns the world's user namespace and nothing else, and then gives up every right
+ *       └ init pid 1 inside: joins the cgroups, builds the root, makes the payload, gives up every
+ *         │    right and reaps. Its end is the end of all processes inside
+ *         └ payload  becomes uid 1000 without any right, waits for its go, and executes the command
+ *
+ *   front dead  → the keeper's control socket is at its end: it kills init and leaves
+ *   keeper dead → init gets the death signal it asked for; what the keeper traced dies with it
+ *   init dead   → the kernel kills everything in the pid namespace; the keeper reports what it has
+ *
+ * No file, folder or mount is made where the host could see it: the root is a memory file system in
+ * the world's own mount namespace, and vanishes with the last process. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "kernel/cgroup.h"
+#include "kernel/namespace.h"
+#include "model/observation.h"
+#include "sandbox/backend.h"
+#include "sandbox/watch.h"
+
+enum {
+    AQ_INSIDE_UID = 1000,
+    /* Identities that no host hands out: far above subordinate ranges, below the sign bit. */
+    AQ_OUTSIDE_IDS = 0x70000000,
+    AQ_ENTRIES = 512,
+    AQ_TEXT = 400,
+};
+
+typedef enum aq_base_kind { TREE, LIKE, FOLDER, TEXT, LINK, DEVICE, SPACE, SHARE } aq_base_kind;
+
+/* One thing that is made in the new root, in order. */
+typedef struct aq_entry {
+    aq_base_kind kind;
+    const char *path; /* inside */
+    const char *text; /* of a file, target of a link, mode of a space, host path of a tree */
+    bool folder;      /* a tree: its root is a folder */
+    bool writable;    /* a share */
+    int mount;        /* detached, -1 until it was taken from the host */
+} aq_entry;
+
+typedef struct aq_root {
+    aq_entry entry[AQ_ENTRIES];
+    size_t count;
+} aq_root;
+
+typedef struct aq_world {
+    const aq_plan *plan;
+    aq_limits limits;
+    aq_containment held;
+    aq_cgroup cgroup;
+    aq_root root;
+    bool privileged;  /* made by root, who has a warden remove the cgroups */
+    bool own_ids;     /* identities of our own were taken */
+    aq_id_map ids[2]; /* the last one is the payload's */
+    size_t id_count;
+    int control;           /* the keeper's end */
+    int life;              /* open in keeper and init as long as they live */
+    int stream;            /* a memory file for the observation */
+    int inner, outer;      /* between init or payload (inner) and keeper (outer) */
+    int stdio[3], pump[3]; /* the payload's ends, and ours */
+    pid_t init, payload;
+    int init_pidfd;
+    int disk;           /* root of the writable space */
+    int users, network; /* its namespaces */
+} aq_world;
+
+/* ---- messages ---- */
+
+typedef enum aq_word {
+    AQ_WORD_MAPPED = 'M',   /* keeper → init: your identities exist */
+    AQ_WORD_GO = 'G',       /* keeper → payload */
+    AQ_WORD_READY = 'R',    /* init → keeper, with disk, user and network namespace */
+    AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level */
+    AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
+    AQ_WORD_FAILED = 'F',   /* anyone: text and errno */
+    AQ_WORD_PREPARED = 'P', /* keeper → front, with init's pidfd */
+    AQ_WORD_GUARDED = 'H',  /* front → keeper: somebody removes the cgroups if we cannot */
+    AQ_WORD_LAUNCH = 'L',   /* front → keeper */
+    AQ_WORD_END = 'E',      /* keeper → front: length of the stream */
+} aq_word;
+
+typedef struct aq_message {
+    uint32_t word;
+    int32_t number; /* errno, wait status, Landlock level */
+    uint64_t length;
+    char text[AQ_TEXT];
+} aq_message;
+
+enum { AQ_MESSAGE_FDS = 3 };
+
+int aq_message_send(int fd, const aq_message *m, const int *fds, size_t count, aq_err *err);
+/* Whole messages with terminated text only; -EPIPE at the end. `fds` gets AQ_MESSAGE_FDS numbers,
+ * -1 where there was none; `sender` the pid as seen here; both may be NULL. */
+int aq_message_recv(int fd, aq_message *ret, int *fds, pid_t *sender, aq_err *err);
+void aq_message_failed(int fd, const aq_err *err);
+/* The failure that a message carries, its words made plain. */
+int aq_message_error(const aq_message *m, aq_err *err);
+
+/* ---- the root ---- */
+
+/* Lists what is to be made; looks at the host, changes nothing. */
+int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err);
+/* Takes the trees from the host as detached mounts. With privilege the keeper does it, and reaches
+ * what only root may; else init does it in its own mount namespace. */
+int aq_root_take(aq_root *root, aq_err *err);
+/* Builds the root, enters it, and returns a descriptor of the writable space. */
+int aq_root_build(aq_world *w, aq_err *err);
+
+/* ---- inside ---- */
+
+_Noreturn void aq_init_main(aq_world *w);
+_Noreturn void aq_keeper_main(aq_world *w);
+
+/* ---- what the run leaves ---- */
+
+/* All files of the writable space, which nobody changes any more. */
+int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *err);
