@@ -138,16 +138,18 @@ int aq_policy_read(const char *text, size_t len, const char *file, aq_policy *re
     return 0;
 }
 
-int aq_policy_load(int dirfd, aq_policy *ret, aq_err *err)
+int aq_policy_load(int dirfd, const char *folder, aq_policy *ret, aq_err *err)
 {
-    aq_auto_buf text = {0};
+    aq_auto_buf text = {0}, name = {0};
     int r;
 
     if (faccessat(dirfd, "policy.yaml", F_OK, 0) < 0 && errno == ENOENT) {
         aq_policy_default(ret);
         return 0;
     }
+    aq_buf_addf(&name, "%s%spolicy.yaml", folder ? folder : "", folder ? "/" : "");
     if ((r = aq_read_file(dirfd, "policy.yaml", POLICY_BYTES, &text, err)) < 0)
-        return r;
-    return aq_policy_read(aq_buf_str(&text), text.len, "policy.yaml", ret, err);
+        return folder ? aq_err_within(err, "%.300s", folder) : r;
+    r = aq_policy_read(aq_buf_str(&text), text.len, aq_buf_str(&name), ret, err);
+    return r < 0 ? r : 1;
 }

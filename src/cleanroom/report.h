@@ -32,9 +32,24 @@ json_t *aq_report_json(const aq_report_in *in);
 
 typedef struct aq_text_options {
     bool colour;
-    bool verbose;   /* every finding with why and fix, not only the first screen */
-    unsigned width; /* columns */
+    bool verbose;         /* every finding with why and fix, not only the first screen */
+    bool whole;           /* nothing is cut: for files and pipes */
+    bool next_steps;      /* a last line on what to do next */
+    unsigned width;       /* columns */
+    const char *evidence; /* its path, or NULL */
+    const char *package;  /* as the user named it, for the next steps; or NULL */
 } aq_text_options;
+
+/* The words of seriousness, once for help, manual and HTML: word, blanks behind it, meaning. */
+#define AQ_LEGEND_ROWS(ROW)                                                                        \
+    ROW("reject", "  ", "a rule refuses the package; the walk ends")                               \
+    ROW("grave", "   ", "a line that could do harm: look at it before anything else")              \
+    ROW("starts", "  ", "runs without being asked: at installation, at an event, as a server")     \
+    ROW("review", "  ", "a person must look")                                                      \
+    ROW("unread", "  ", "was not read or not checked, so nothing is known about it")               \
+    ROW("look", "    ", "a line unlike the others, or with a word worth a look")                   \
+    ROW("share", "   ", "how much is generated, vendored, minified or binary")                     \
+    ROW("info", "    ", "worth knowing; never changes a verdict")
 
 void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out);
 void aq_report_html(const json_t *report, aq_buf *out);

@@ -584,4 +584,6 @@ void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out)
     write_findings(&w, report, o->verbose);
     write_says(&w, report);
     write_facts(&w, report);
+    if (o->evidence)
+        aq_buf_addf(out, "\nEvidence: %s\n", o->evidence);
 }

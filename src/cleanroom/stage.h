@@ -28,8 +28,9 @@ void aq_policy_apply(const aq_policy *p, aq_budget *budget);
 /* Reads the text of a policy file; keys that it lacks keep their defaults, unknown ones are
  * refused. `file` is what messages call it. */
 int aq_policy_read(const char *text, size_t len, const char *file, aq_policy *ret, aq_err *err);
-/* policy.yaml of the state folder `dirfd`, or the defaults when there is none. */
-int aq_policy_load(int dirfd, aq_policy *ret, aq_err *err);
+/* policy.yaml of the state folder `dirfd`, or the defaults when there is none: 1 when there is one,
+ * 0 when not. `folder` is what messages call that folder; NULL: they name the file alone. */
+int aq_policy_load(int dirfd, const char *folder, aq_policy *ret, aq_err *err);
 
 typedef struct aq_stage_input {
     const aq_submission *submission;

@@ -297,8 +297,11 @@ int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err
     aq_budget_init(&w.budget);
     for (aq_layer i = 0; i < AQ_LAYER_COUNT; i++)
         w.stages[i].layer = i;
-    if ((r = aq_home_check_ledger(home, err)) < 0 ||
-        (r = aq_policy_load(home->dirfd, &w.policy, err)) < 0)
+    if ((r = aq_home_check_ledger(home, err)) < 0)
+        return r;
+    if (o->policy)
+        w.policy = *o->policy;
+    else if ((r = aq_policy_load(home->dirfd, home->path, &w.policy, err)) < 0)
         return r;
     aq_policy_apply(&w.policy, &w.budget);
     if ((r = take_in(&w, &ret->no_input, err)) < 0 || (r = run_stages(&w, err)) < 0)

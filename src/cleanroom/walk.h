@@ -31,7 +31,7 @@ int aq_home_check_ledger(aq_home *h, aq_err *err);
 
 typedef struct aq_walk_options {
     const char *path, *artifact;
-    const aq_policy *policy;
+    const aq_policy *policy; /* NULL: that of the state folder */
     aq_progress progress;
     void *progress_arg;
 } aq_walk_options;

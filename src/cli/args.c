@@ -111,7 +111,7 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
 {
     bool only_operands = false;
 
-    *ret = (aq_args){0};
+    *ret = (aq_args){.operand = argv}; /* what was read makes room for what is kept */
     if (option_count(c) > AQ_OPTIONS)
         aq_panic("%s has too many options", c->name);
     for (int i = 0; i < argc; i++) {
@@ -132,12 +132,23 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
         } else if (ret->operands == c->max_operands) {
             return aq_say_usage(c, "one argument too many: %.200s", word);
         } else {
-            ret->operand[ret->operands++] = word;
+            argv[ret->operands++] = argv[i];
         }
     }
     if (ret->operands < c->min_operands)
         return aq_say_usage(c, "an argument is missing: aquarium %s %s", c->name, c->usage);
     return AQ_PARSE_RUN;
+}
+
+static bool act_fits(const aq_command *c, const aq_act *act, const aq_args *a)
+{
+    size_t given = a->operands - 1;
+
+    if (given < act->least)
+        aq_say_usage(c, "%s needs %s", act->name, act->needs ? act->needs : "more");
+    else if (given > act->most)
+        aq_say_usage(c, "one argument too many: %.200s", a->operand[1 + act->most]);
+    return given >= act->least && given <= act->most;
 }
 
 const aq_act *aq_act_find(const aq_command *c, const aq_args *a)
@@ -146,7 +157,7 @@ const aq_act *aq_act_find(const aq_command *c, const aq_args *a)
 
     for (const aq_act *act = c->acts; act->name; act++) {
         if (strcmp(act->name, a->operand[0]) == 0)
-            return act;
+            return act_fits(c, act, a) ? act : NULL;
         aq_buf_addf(&names, "%s%s", names.len ? ", " : "", act->name);
     }
     aq_say_usage(c, "'%.40s' is none of %s", a->operand[0], aq_buf_str(&names));
@@ -157,20 +168,48 @@ const char aq_verdict_exits[] = "  0   pass\n"
                                 "  1   review: a person must look\n"
                                 "  2   reject\n"
                                 "  3   inconclusive: something was not read or did not finish\n"
-                                "  64  the command line was wrong\n"
+                                "  64  the command line was wrong, or a file is not there\n"
                                 "  70  our own failure; nothing is known about the package\n";
+
+enum { HELP_WIDTH = 80, HELP_COLUMN = 25 };
+
+/* A text from the column HELP_COLUMN on, wrapped between words. */
+static void add_wrapped(aq_buf *out, const char *text)
+{
+    size_t column = HELP_COLUMN;
+
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column > HELP_COLUMN && column + 1 + n > HELP_WIDTH) {
+            aq_buf_addf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (column > HELP_COLUMN) {
+            aq_buf_addc(out, ' ');
+            column++;
+        }
+        aq_buf_add(out, text, n);
+        column += n;
+        text += n + (text[n] == ' ');
+    }
+    aq_buf_addc(out, '\n');
+}
+
+static void help_option(aq_buf *out, const char *name, const char *argument, const char *help)
+{
+    char left[64];
+
+    snprintf(left, sizeof left, "--%s%s%s", name, argument ? " " : "", argument ? argument : "");
+    aq_buf_addf(out, "  %-22s ", left);
+    add_wrapped(out, help);
+}
 
 void aq_command_help(const aq_command *c, aq_buf *out)
 {
     aq_buf_addf(out, "aquarium %s: %s\n\nUsage: aquarium %s %s\n\n%s\n\nOptions:\n", c->name,
                 c->summary, c->name, c->usage, c->description);
-    for (const aq_option *o = c->options; o->name; o++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
-        aq_buf_addf(out, "  %-22s %s\n", left, o->help);
-    }
-    aq_buf_addf(out, "  %-22s %s\n", "--help", "this text");
+    for (const aq_option *o = c->options; o->name; o++)
+        help_option(out, o->name, o->argument, o->help);
+    help_option(out, "help", NULL, "this text");
     aq_buf_addf(out, "\nExit status:\n%s\nExamples:\n%s", c->exits ? c->exits : aq_verdict_exits,
                 c->examples);
 }

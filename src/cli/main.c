@@ -18,9 +18,10 @@ const aq_command *const aq_commands[] = {
 
 static void print_help(FILE *to)
 {
-    fputs("aquarium is a clean room for packages from strangers: it says what it found, with "
-          "proof.\n\n"
-          "Usage: aquarium COMMAND [ARGUMENT…]\n\nCommands:\n",
+    fputs("aquarium is a clean room for packages from strangers: it says what it found,\n"
+          "with proof.\n\n"
+          "Usage: aquarium COMMAND [ARGUMENT…]\n"
+          "       aquarium help [COMMAND] | --man [COMMAND] | --version\n\nCommands:\n",
           to);
     for (const aq_command *const *c = aq_commands; *c; c++)
         fprintf(to, "  %-12s %s\n", (*c)->name, (*c)->summary);
@@ -66,9 +67,12 @@ static int print_page(const aq_command *c, bool man)
 /* help, --help, -h and --man, each with an optional command. */
 static int show_page(int argc, char **argv)
 {
-    const aq_command *c = argc > 2 ? find_command(argv[2]) : NULL;
+    bool more = argc > 2 && strcmp(argv[2], "--help") != 0 && strcmp(argv[2], "-h") != 0;
+    const aq_command *c = more ? find_command(argv[2]) : NULL;
 
-    if (argc > 2 && !c)
+    if (argc > 3)
+        return aq_say_usage(NULL, "one argument too many: %.200s", argv[3]);
+    if (more && !c)
         return unknown_command(argv[2]);
     return print_page(c, strcmp(argv[1], "--man") == 0);
 }
@@ -92,6 +96,8 @@ int main(int argc, char **argv)
             return show_page(argc, argv);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
         strcmp(argv[1], "version") == 0) {
+        if (argc > 2)
+            return aq_say_usage(NULL, "one argument too many: %.200s", argv[2]);
         printf("aquarium %s\n", AQ_VERSION);
         return fflush(stdout) == 0 ? 0 : AQ_EXIT_OURS;
     }

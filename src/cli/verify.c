@@ -15,7 +15,8 @@
 #include "cli/cli.h"
 #include "trust/evidence.h"
 
-enum { EVIDENCE_BYTES = 16 << 20, HOLDS = 0, DOES_NOT_HOLD = 2, CANNOT_TELL = 3 };
+/* NOT_MET: the evidence is genuine and says something else than was asked for. */
+enum { EVIDENCE_BYTES = 16 << 20, HOLDS = 0, NOT_MET = 1, DOES_NOT_HOLD = 2, CANNOT_TELL = 3 };
 
 static const aq_option options[] = {
     {"json", NULL, "print the result as JSON"},
@@ -37,6 +38,8 @@ typedef struct outcome {
 
 static void note(outcome *o, const char *name, int status, const char *text)
 {
+    static const int weight[] = {
+        [HOLDS] = 0, [NOT_MET] = 1, [CANNOT_TELL] = 2, [DOES_NOT_HOLD] = 3};
     json_t *p = json_object();
 
     json_object_set_new(p, "name", json_string(name));
@@ -45,36 +48,9 @@ static void note(outcome *o, const char *name, int status, const char *text)
     /* The text may repeat what a hostile document says. */
     json_object_set_new(p, "text", json_string(aq_text_printable(o->arena, text, 600)));
     json_array_append_new(o->points, p);
-    /* A refuted point outweighs one that could not be checked. */
-    if (status == DOES_NOT_HOLD || (status == CANNOT_TELL && o->status == HOLDS))
+    /* A refuted point outweighs one that could not be checked, and that one a wish not met. */
+    if (weight[status] > weight[o->status])
         o->status = status;
-}
-
-static int parse_age(const char *text, int64_t *ret)
-{
-    char *end;
-    long long n;
-
-    errno = 0;
-    n = strtoll(text, &end, 10);
-    if (errno || end == text || n < 0 || n > 100000000 || !*end || end[1])
-        return -EINVAL;
-    switch (*end) {
-    case 'd':
-        *ret = n * 86400;
-        return 0;
-    case 'h':
-        *ret = n * 3600;
-        return 0;
-    case 'm':
-        *ret = n * 60;
-        return 0;
-    case 's':
-        *ret = n;
-        return 0;
-    default:
-        return -EINVAL;
-    }
 }
 
 /* "41 days", "3 hours": the largest unit that fits. */
@@ -107,7 +83,7 @@ static void check_age(outcome *o, const aq_evidence *e, int64_t limit)
     aq_buf_adds(&text, " old, ");
     add_span(&text, limit);
     aq_buf_adds(&text, " allowed");
-    note(o, "age", age <= limit ? HOLDS : DOES_NOT_HOLD, aq_buf_str(&text));
+    note(o, "age", age <= limit ? HOLDS : NOT_MET, aq_buf_str(&text));
 }
 
 static void check_verdict(outcome *o, const aq_evidence *e, const char *require)
@@ -117,7 +93,7 @@ static void check_verdict(outcome *o, const aq_evidence *e, const char *require)
     char text[120];
 
     snprintf(text, sizeof text, "the verdict was %.20s, %.20s is required", e->verdict, require);
-    note(o, "verdict", good ? HOLDS : DOES_NOT_HOLD, text);
+    note(o, "verdict", good ? HOLDS : NOT_MET, text);
 }
 
 static void check_package(outcome *o, const aq_evidence *e, const char *path)
@@ -227,16 +203,41 @@ static void check_revocation(outcome *o, const aq_evidence *e, const char *vkey,
                : "not revoked");
 }
 
+/* -EINVAL for what is no evidence at all; -EBADMSG for what may be damaged evidence. */
 static int read_evidence(const char *path, json_t **ret, aq_err *err)
 {
+    aq_auto_json json_t *document = NULL;
     aq_auto_buf text = {0};
+    const char *schema;
     int r = aq_read_file(AT_FDCWD, path, EVIDENCE_BYTES, &text, err);
 
-    return r < 0 ? r : aq_json_parse(aq_buf_str(&text), text.len, path, ret, err);
+    if (r < 0)
+        return r;
+    if (aq_buf_str(&text)[strspn(aq_buf_str(&text), " \t\r\n")] != '{')
+        return aq_fail(err, -EINVAL,
+                       "%.300s is not evidence; validate prints where the evidence lies", path);
+    if ((r = aq_json_parse(aq_buf_str(&text), text.len, path, &document, err)) < 0)
+        return r;
+    schema = aq_json_str(document, "schema");
+    if (schema && strncmp(schema, "aquarium/report/", 16) == 0)
+        return aq_fail(err, -EINVAL,
+                       "%.300s is a report, not evidence; validate prints where the evidence "
+                       "lies, or writes it with --evidence FILE",
+                       path);
+    if (!schema || strncmp(schema, "aquarium/evidence/", 18) != 0)
+        return aq_fail(err, -EINVAL, "%.300s is not evidence: its schema is another one", path);
+    *ret = aq_take(document);
+    return 0;
 }
 
 static void show(const outcome *o, const aq_evidence *e)
 {
+    static const char *const words[] = {
+        [HOLDS] = "The evidence holds.",
+        [NOT_MET] = "The evidence is genuine, but DOES NOT MEET what was asked.",
+        [DOES_NOT_HOLD] = "THE EVIDENCE DOES NOT HOLD.",
+        [CANNOT_TELL] = "The evidence could not be checked in full.",
+    };
     size_t i;
     json_t *p;
 
@@ -249,9 +250,7 @@ static void show(const outcome *o, const aq_evidence *e)
                json_string_value(json_object_get(p, "name")),
                json_string_value(json_object_get(p, "text")));
     }
-    printf("\n%s", o->status == HOLDS           ? "The evidence holds."
-                   : o->status == DOES_NOT_HOLD ? "THE EVIDENCE DOES NOT HOLD."
-                                                : "The evidence could not be checked in full.");
+    printf("\n%s", words[o->status]);
     if (e->verdict)
         printf(" It says: %s.", e->verdict);
     putchar('\n');
@@ -259,8 +258,10 @@ static void show(const outcome *o, const aq_evidence *e)
 
 static int finish(const aq_command *c, const aq_args *args, outcome *o, const aq_evidence *e)
 {
-    static const char *const words[] = {
-        [HOLDS] = "holds", [DOES_NOT_HOLD] = "does-not-hold", [CANNOT_TELL] = "cannot-tell"};
+    static const char *const words[] = {[HOLDS] = "holds",
+                                        [NOT_MET] = "does-not-meet",
+                                        [DOES_NOT_HOLD] = "does-not-hold",
+                                        [CANNOT_TELL] = "cannot-tell"};
     aq_auto_json json_t *out = NULL;
     char hex[AQ_SHA256_HEX];
     aq_err err = {0};
@@ -351,7 +352,7 @@ static int parse_options(const aq_command *c, const aq_args *args, means *m)
     const char *vkey = aq_arg(c, args, "vkey");
     aq_err err = {0};
 
-    if (age && parse_age(age, &m->max_age) < 0)
+    if (age && aq_parse_span(age, &m->max_age) < 0)
         return aq_say_usage(c, "--max-age is a number with d, h, m or s, not '%.40s'", age);
     if (require && strcmp(require, "pass") != 0 && strcmp(require, "review") != 0)
         return aq_say_usage(c, "--require is pass or review, not '%.40s'", require);
@@ -374,8 +375,15 @@ static int run(const aq_args *args)
 
     if (r != AQ_PARSE_RUN)
         return r;
-    if (gather(c, args, &m, &err) < 0)
-        return aq_say_failed(&err);
+    if (args->operands > 1 && access(args->operand[1], R_OK) < 0) {
+        fprintf(stderr, "aquarium: cannot open %s: %s\n", args->operand[1], strerror(errno));
+        return AQ_EXIT_USAGE;
+    }
+    r = gather(c, args, &m, &err);
+    if (r < 0)
+        aq_say_failed(&err);
+    if (r < 0)
+        return r == -ENOENT || r == -EINVAL || r == -ENOTDIR ? AQ_EXIT_USAGE : AQ_EXIT_OURS;
     r = read_evidence(args->operand[0], &document, &err);
     if (r == -ENOENT || r == -EINVAL || r == -EACCES) {
         fprintf(stderr, "aquarium: %s\n", err.text);
@@ -402,22 +410,23 @@ const aq_command aq_command_verify = {
     .summary = "check evidence, and that a package is the one it speaks of",
     .usage = "[OPTION…] EVIDENCE [PACKAGE]",
     .description =
-        "Checks the signatures, the HMAC (with the instance's own keys), the ledger's inclusion\n"
-        "proof, and that it was not revoked since. With PACKAGE it also says whether this is the "
-        "very tree that was\n"
-        "reviewed. An installer wants --require pass: without it the command says whether the\n"
-        "evidence is genuine, whatever its verdict.",
+        "Checks the signatures, the HMAC (with the instance's own keys), the ledger's\n"
+        "inclusion proof, and that it was not revoked since. With PACKAGE it also says\n"
+        "whether this is the very tree that was reviewed. An installer wants --require\n"
+        "pass: without it the command says whether the evidence is genuine, whatever its\n"
+        "verdict.",
     .options = options,
     .examples = "  aquarium verify evidence.json ./my-skill\n"
                 "  aquarium verify --require pass --max-age 30d evidence.json skill.tar.gz\n"
                 "  aquarium ledger keys --pem > evidence.pem     # at the instance that made it\n"
                 "  aquarium ledger keys --verifier > ledger.vkey\n"
-                "  aquarium verify --key evidence.pem --vkey \"$(cat ledger.vkey)\" --ledger copy/ "
-                "e.json\n",
+                "  aquarium verify --key evidence.pem --vkey \"$(cat ledger.vkey)\" \\\n"
+                "      --ledger copy/ evidence.json\n",
     .exits = "  0   the evidence holds\n"
-             "  2   it does not hold, or it speaks of another package\n"
+             "  1   it is genuine, but not what --require or --max-age asked for\n"
+             "  2   it does not hold, was revoked, or speaks of another package\n"
              "  3   something could not be checked\n"
-             "  64  the command line was wrong\n"
+             "  64  the command line was wrong, or a file is not there or no evidence\n"
              "  70  our own failure\n",
     .min_operands = 1,
     .max_operands = 2,

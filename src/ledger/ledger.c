@@ -304,6 +304,8 @@ typedef struct revocation {
     uint64_t index;
     bool found;
     aq_buf *reason;
+    void (*each)(void *arg, uint64_t index); /* NULL: `index` alone is looked for */
+    void *arg;
 } revocation;
 
 /* Entries are canonical, so one that revokes holds exactly these bytes; only those are parsed. */
@@ -314,6 +316,7 @@ static int look_for_revocation(void *arg, uint64_t index, const void *entry, siz
     revocation *v = arg;
     aq_auto_json json_t *e = NULL;
     const char *kind, *reason;
+    int64_t revokes;
     int r;
 
     if (!memmem(entry, len, mark, sizeof mark - 1))
@@ -322,8 +325,12 @@ static int look_for_revocation(void *arg, uint64_t index, const void *entry, siz
     if (r < 0)
         return aq_err_within(err, "entry %llu", (unsigned long long)index);
     kind = aq_json_str(e, "kind");
-    if (!kind || strcmp(kind, "revocation") != 0 ||
-        aq_json_int(e, "revokes", -1) != (int64_t)v->index || v->found)
+    revokes = aq_json_int(e, "revokes", -1);
+    if (!kind || strcmp(kind, "revocation") != 0 || revokes < 0)
+        return 0;
+    if (v->each)
+        v->each(v->arg, (uint64_t)revokes);
+    if (v->each || revokes != (int64_t)v->index || v->found)
         return 0;
     v->found = true;
     reason = aq_json_str(e, "reason");
@@ -331,18 +338,33 @@ static int look_for_revocation(void *arg, uint64_t index, const void *entry, siz
     return 0;
 }
 
-int aq_ledger_revoked(aq_ledger *l, uint64_t index, aq_buf *reason, aq_err *err)
+static int walk_revocations(aq_ledger *l, uint64_t from, revocation *v, aq_err *err)
 {
-    revocation v = {index, false, reason};
     aq_checkpoint c;
     uint64_t size;
     int r = aq_ledger_published(l, NULL, &c, err);
 
     if (r == 0)
         r = total(l, &c, &size, err);
-    if (r == 0 && index + 1 < size)
-        r = aq_ledger_walk(l, &c, index + 1, size, look_for_revocation, &v, err);
+    if (r == 0 && from < size)
+        r = aq_ledger_walk(l, &c, from, size, look_for_revocation, v, err);
+    return r;
+}
+
+int aq_ledger_revoked(aq_ledger *l, uint64_t index, aq_buf *reason, aq_err *err)
+{
+    revocation v = {.index = index, .reason = reason};
+    int r = walk_revocations(l, index + 1, &v, err);
+
     return r < 0 ? r : v.found;
+}
+
+int aq_ledger_each_revoked(aq_ledger *l, void (*each)(void *arg, uint64_t index), void *arg,
+                           aq_err *err)
+{
+    revocation v = {.each = each, .arg = arg};
+
+    return walk_revocations(l, 0, &v, err);
 }
 
 int aq_ledger_vkey_check(const char *vkey, aq_err *err)

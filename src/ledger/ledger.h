@@ -111,3 +111,6 @@ int aq_ledger_verify(aq_ledger *l, aq_ledger_audit *ret, aq_err *err);
 int aq_ledger_entry(aq_ledger *l, uint64_t index, aq_buf *entry, aq_err *err);
 /* Is evidence of this verdict entry revoked? 1 with the reason, 0 not, negative on failure. */
 int aq_ledger_revoked(aq_ledger *l, uint64_t index, aq_buf *reason, aq_err *err);
+/* Calls `each` with the index of every entry that was revoked, in the order of the revocations. */
+int aq_ledger_each_revoked(aq_ledger *l, void (*each)(void *arg, uint64_t index), void *arg,
+                           aq_err *err);

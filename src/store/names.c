@@ -365,6 +365,63 @@ int aq_store_know(aq_store *s, const aq_known *known, aq_err *err)
     return aq_store_know_many(s, known, 1, err);
 }
 
+/* The keys of one name, taken out again. */
+static int drop_keys(aq_store *s, const aq_known *k, int64_t id, aq_err *err)
+{
+    auto_entries keys = {0};
+    aq_auto_buf plain = {0};
+    sqlite3_stmt *q;
+    int r = aq_name_plain(&plain, k->name);
+
+    if (r < 0)
+        return aq_fail(err, r, "the name is not UTF-8");
+    name_keys(&keys, aq_buf_str(&plain), id);
+    for (size_t i = 0; i < keys.count; i++) {
+        if ((r = aq_store_statement(s, AQ_SQL_ALIKE_DROP, &q, err)) < 0)
+            return r;
+        sqlite3_bind_int64(q, 1, keys.items[i].key);
+        sqlite3_bind_int64(q, 2, id);
+        if ((r = aq_store_run(s, q, "removing a name", err)) < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int drop_name(aq_store *s, const aq_known *k, aq_err *err)
+{
+    const char *space = k->namespace_ ? k->namespace_ : "";
+    sqlite3_stmt *q;
+    int64_t id;
+    int r = aq_store_statement(s, AQ_SQL_KNOWN_FIND, &q, err);
+
+    if (r < 0)
+        return r;
+    aq_bind_text(q, 1, space);
+    aq_bind_text(q, 2, k->name);
+    aq_bind_text(q, 3, k->publisher);
+    if ((r = aq_store_row(s, q, "looking for a name", err)) < 0)
+        return r;
+    if (r == 0)
+        return aq_fail(err, -ENOENT, "%.200s/%.200s of publisher %.200s is not known", space,
+                       k->name, k->publisher);
+    id = sqlite3_column_int64(q, 0);
+    sqlite3_reset(q);
+    if ((r = drop_keys(s, k, id, err)) < 0 ||
+        (r = aq_store_statement(s, AQ_SQL_KNOWN_DROP, &q, err)) < 0)
+        return r;
+    sqlite3_bind_int64(q, 1, id);
+    if ((r = aq_store_run(s, q, "removing a name", err)) < 0)
+        return r;
+    return mark_dirty(s, bucket_of(space, k->name), err);
+}
+
+int aq_store_forget(aq_store *s, const aq_known *known, aq_err *err)
+{
+    int r = aq_store_lock(s, err);
+
+    return r < 0 ? r : aq_store_unlock(s, drop_name(s, known, err), err);
+}
+
 static int index_one(aq_store *s, int64_t id, uint8_t bucket, aq_err *err)
 {
     sqlite3_stmt *q;

@@ -50,6 +50,8 @@ typedef struct aq_known {
 int aq_store_know(aq_store *s, const aq_known *known, aq_err *err);
 /* As above for many, in one transaction: all of them or none. */
 int aq_store_know_many(aq_store *s, const aq_known *known, size_t count, aq_err *err);
+/* Takes a name out again; -ENOENT when this publisher has none of it. */
+int aq_store_forget(aq_store *s, const aq_known *known, aq_err *err);
 int aq_store_known_count(aq_store *s, uint64_t *ret, aq_err *err);
 /* Up to `max` known names after `after` (NULL: from the start), by namespace, name, publisher. */
 int aq_store_known_list(aq_store *s, aq_arena *a, const aq_known *after, size_t max, aq_known **ret,
@@ -78,3 +80,23 @@ int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err);
 
 /* The report of a submission, or of the newest one of a package digest; -ENOENT. New reference. */
 int aq_store_report(aq_store *s, const char *submission, json_t **ret, aq_err *err);
+
+/* One line of what was concluded, without the report. */
+typedef struct aq_concluded {
+    uint64_t entry; /* in the ledger */
+    int64_t time;
+    const char *verdict, *namespace_, *name, *version, *submission; /* "" when not given */
+    aq_digest package;
+} aq_concluded;
+
+/* What to list; zero and NULL ask for all. */
+typedef struct aq_concluded_query {
+    int64_t since;
+    const char *verdict;
+    const char *name; /* NAME or NAMESPACE/NAME */
+    const aq_digest *package;
+} aq_concluded_query;
+
+/* Up to `max` of them with entries from `from` on, in the ledger's order. */
+int aq_store_concluded(aq_store *s, aq_arena *a, const aq_concluded_query *query, uint64_t from,
+                       size_t max, aq_concluded **ret, size_t *count, aq_err *err);

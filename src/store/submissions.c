@@ -216,3 +216,47 @@ int aq_store_report(aq_store *s, const char *submission, json_t **ret, aq_err *e
     aq_bind_digest(q, 1, &package);
     return read_report(s, q, submission, ret, err);
 }
+
+static void take_concluded(aq_arena *a, sqlite3_stmt *q, aq_concluded *ret)
+{
+    const void *package = sqlite3_column_blob(q, 3);
+
+    *ret = (aq_concluded){
+        .entry = (uint64_t)sqlite3_column_int64(q, 0),
+        .time = sqlite3_column_int64(q, 1),
+        .verdict = aq_arena_strdup(a, aq_column(q, 2)),
+        .namespace_ = aq_arena_strdup(a, aq_column(q, 4)),
+        .name = aq_arena_strdup(a, aq_column(q, 5)),
+        .version = aq_arena_strdup(a, aq_column(q, 6)),
+        .submission = aq_arena_strdup(a, aq_column(q, 7)),
+    };
+    if (package && sqlite3_column_bytes(q, 3) == (int)sizeof ret->package.b)
+        memcpy(ret->package.b, package, sizeof ret->package.b);
+}
+
+int aq_store_concluded(aq_store *s, aq_arena *a, const aq_concluded_query *query, uint64_t from,
+                       size_t max, aq_concluded **ret, size_t *count, aq_err *err)
+{
+    aq_concluded *rows = aq_arena_alloc(a, (max ? max : 1) * sizeof *rows);
+    size_t n = 0;
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_REPORTS, &q, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)from - 1);
+    sqlite3_bind_int64(q, 2, query->since);
+    aq_bind_text(q, 3, query->verdict);
+    aq_bind_text(q, 4, query->name);
+    if (query->package)
+        aq_bind_digest(q, 5, query->package);
+    sqlite3_bind_int64(q, 6, (sqlite3_int64)max);
+    while (n < max && (r = aq_store_row(s, q, "listing reports", err)) > 0)
+        take_concluded(a, q, &rows[n++]);
+    sqlite3_reset(q);
+    if (r < 0)
+        return r;
+    *ret = rows;
+    *count = n;
+    return 0;
+}

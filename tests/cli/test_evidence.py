@@ -113,7 +113,9 @@ def test_hostile_evidence_cannot_speak_to_the_terminal(made, tmp_path):
         bad = tmp_path / "bad.json"
         bad.write_text(text.encode().decode("unicode_escape") if "x1b" in text else
                        text.replace("\\\\", "\\"))
-        shown = aq.run("verify", bad, check=2).stdout
+        done = aq.run("verify", bad)
+        assert done.returncode in (2, 64)
+        shown = done.stdout + done.stderr
         assert b"\x1b" not in shown and b"\x07" not in shown and "\u202e".encode() not in shown
 
 
@@ -124,11 +126,19 @@ def test_a_fifo_is_no_evidence(aquarium, tmp_path):
 
 def test_verdict_and_age_can_be_required(made):
     aq, evidence = made
-    aq.run("verify", "--require", "pass", evidence, check=2)
-    aq.run("verify", "--require", "review", evidence, check=2)  # it is inconclusive
+    done = aq.run("verify", "--require", "pass", evidence, check=1)
+    assert b"is genuine, but DOES NOT MEET" in done.stdout and b"DOES NOT HOLD" not in done.stdout
+    aq.run("verify", "--require", "review", evidence, check=1)  # it is inconclusive
+    assert json.loads(aq.run("verify", "--json", "--require", "pass", evidence,
+                             check=1).stdout)["result"] == "does-not-meet"
+    # What is wrong, or cannot be told, outweighs what was wished for.
+    aq.run("verify", "--require", "pass", evidence, ROOT / "examples/line-counter", check=2)
+    pem = aq.state / "evidence.pem"
+    pem.write_bytes(aq.run("ledger", "keys", "--pem", check=0).stdout)
+    aq.run("verify", "--require", "pass", "--key", pem, evidence, check=3)
     aq.run("verify", "--max-age", "1h", evidence, check=0)
     time.sleep(1.1)
-    assert points(aq.run("verify", "--json", "--max-age", "0s", evidence, check=2))["age"] is False
+    assert points(aq.run("verify", "--json", "--max-age", "0s", evidence, check=1))["age"] is False
     document = json.loads(evidence.read_text())
     assert document["schema"] == "aquarium/evidence/v1"
 
@@ -142,6 +152,55 @@ def test_revocation(made):
     assert points(done)["revocation"] is False
     assert "a rule was wrong" in done.stdout.decode()
     aq.run("ledger", "revoke", 0, "--reason", "not a verdict", check=64)
+    assert b"there is no entry" in aq.run("ledger", "revoke", 99, "--reason", "x", check=64).stderr
+    assert b"revoked before" in aq.run("ledger", "revoke", index, "--reason", "again",
+                                       check=0).stdout
+    assert json.loads(aq.run("ledger", "--json", "revoke", index, "--reason", "thrice",
+                             check=0).stdout)["again"] is True
+
+
+def test_the_ledger_lists_its_verdicts(made):
+    aq, _ = made
+    aq.run("validate", "--quiet", ROOT / "examples/attack-shadow.zip", check=2)
+
+    def rows(*args):
+        out = aq.run("ledger", "list", "--json", *args, check=0).stdout
+        return [json.loads(line) for line in out.splitlines()]
+
+    everything = rows()
+    assert [r["verdict"] for r in everything] == ["inconclusive", "reject"]
+    assert everything[0]["name"] == "hello-skill" and everything[0]["revoked"] is False
+    assert [r["entry"] for r in rows("--verdict", "reject")] == [everything[1]["entry"]]
+    assert rows("--package", "hello-skill") == rows("--package", everything[0]["package"]) == \
+        everything[:1]
+    assert rows("--since", "1h") == everything and rows("--since", "2100-01-01T00:00:00Z") == []
+    assert b"--verdict is" in aq.run("ledger", "list", "--verdict", "maybe", check=64).stderr
+    assert b"--since is" in aq.run("ledger", "list", "--since", "once", check=64).stderr
+    aq.run("ledger", "revoke", everything[0]["entry"], "--reason", "x", check=0)
+    assert [r["revoked"] for r in rows()] == [True, False]
+    shown = aq.run("ledger", "list", check=0).stdout.decode()
+    assert "hello-skill 1.0.0  REVOKED\n" in shown and len(shown.splitlines()) == 2
+
+
+def test_json_of_the_ledger_names_its_schema(made, tmp_path):
+    aq, _ = made
+    proof = tmp_path / "proof.json"
+    proof.write_bytes(aq.run("ledger", "prove", 2, check=0).stdout)
+    for args in (["verify"], ["checkpoint"], ["keys"], ["check", proof], ["list"], ["show", 2],
+                 ["revoke", 2, "--reason", "x"]):
+        answer = json.loads(aq.run("ledger", "--json", *args, check=0).stdout)
+        assert answer["schema"].startswith("aquarium/ledger"), args
+
+
+def test_check_says_what_is_proved(made, tmp_path):
+    aq, _ = made
+    proof = tmp_path / "proof.json"
+    proof.write_bytes(aq.run("ledger", "prove", 2, check=0).stdout)
+    assert b"entry 2 (verdict inconclusive of package" in aq.run("ledger", "check", proof,
+                                                                 check=0).stdout
+    proof.write_bytes(aq.run("ledger", "prove", "--from", 1, check=0).stdout)
+    assert b"the tree of 1 entries is a prefix of the signed tree of 3" in \
+        aq.run("ledger", "check", proof, check=0).stdout
 
 
 def test_ledger_commands(made, tmp_path):
@@ -208,12 +267,34 @@ def test_tampering_is_found(made):
     assert b"DOES NOT HOLD" in aq.run("ledger", "verify", check=2).stdout
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "x" * 100, '{"schema":1}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", "x" * 100, '{"schema":1}'])
 def test_not_evidence_at_all(aquarium, tmp_path, text):
     file = tmp_path / "e.json"
     file.write_text(text)
     aquarium.run("validate", SKILL, check=3)
+    assert b"not evidence" in aquarium.run("verify", file, check=64).stderr
+
+
+@pytest.mark.parametrize("text", ["{", '{"schema":"aquarium/evidence/v1"}',
+                                  '{"schema":"aquarium/evidence/v1",'])
+def test_damaged_evidence_does_not_hold(aquarium, tmp_path, text):
+    file = tmp_path / "e.json"
+    file.write_text(text)
+    aquarium.run("validate", SKILL, check=3)
     aquarium.run("verify", file, check=2)
+
+
+def test_other_files_are_not_taken_for_evidence(aquarium, tmp_path):
+    report = tmp_path / "report.json"
+    aquarium.run("validate", "--quiet", "--report", report, SKILL, check=3)
+    assert b"is a report, not evidence" in aquarium.run("verify", report, check=64).stderr
+    assert b"is not evidence" in aquarium.run("verify", SKILL / "SKILL.md", check=64).stderr
+    aquarium.run("verify", SKILL, check=64)
+
+
+def test_a_package_that_is_not_there(made):
+    aq, evidence = made
+    assert b"/nonexistent" in aq.run("verify", evidence, "/nonexistent", check=64).stderr
 
 
 def test_absent_evidence(aquarium):
