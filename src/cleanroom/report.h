@@ -61,5 +61,6 @@ json_t *aq_checklist(const aq_report_in *in);
 
 /* Digest of the rule table and of every data table that can change a finding. */
 aq_digest aq_rules_digest(void);
+size_t aq_rules_count(void); /* beside it, so that tests can hold the rule set still */
 /* The sandbox tier that publisher and declared capabilities ask for ("t0", "t1", "t2"), and why. */
 const char *aq_tier_wanted(const aq_submission *s, const aq_manifest *m, const char **why);

@@ -271,7 +271,7 @@ static json_t *rules_json(void)
 
     set_digest(o, "digest", &digest);
     set(o, "engine", AQ_VERSION);
-    set_int(o, "count", AQ_RULE_COUNT);
+    set_int(o, "count", aq_rules_count());
     return o;
 }
 

@@ -13,3 +13,8 @@ aq_digest aq_rules_digest(void)
         aq_panic("rules digest: the build left no digest of the tables");
     return d;
 }
+
+size_t aq_rules_count(void)
+{
+    return AQ_RULE_COUNT;
+}
