@@ -213,4 +213,4 @@ def test_read_only_package_and_no_home(aquarium, tmp_path):
     assert sorted((p, p.stat().st_mtime_ns) for p in copy.rglob("*")) == before
     done = subprocess.run([PROGRAM, "validate", copy], env={"PATH": os.environ["PATH"]},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert done.returncode == 70 and b"AQUARIUM_HOME" in done.stderr
+    assert done.returncode == 64 and b"AQUARIUM_HOME" in done.stderr
