@@ -1,4 +1,5 @@
-/* The reviewer's checklist: at most AQ_CHECKLIST lines, worst risk first.
+/* The reviewer's checklist: at most AQ_CHECKLIST lines, worst risk first: what rejects, grave
+ * lines, what runs by itself, what needs review, what was not read, places to look, shares.
  *
  * A package can be made to produce thousands of findings; a reader has a minute (A10). So findings
  * of one rule share a line, and no sort of line can push out another sort altogether: what was not
@@ -13,7 +14,8 @@
 
 enum {
     RESERVED_LOOKS = 3, /* lines that the survey keeps however many findings there are */
-    BEFORE_LOOKS = 4,   /* lines of findings before them: more would push them off the screen */
+    FINDINGS = 4,       /* lines of findings while the survey wants the others */
+    BESIDE_LOOKS = 5,   /* and when it does not: more would push its own off the first screen */
     STARTS = 2,         /* lines of what runs by itself */
     COVERED = 1000,     /* unread places that are looked for among the findings */
     TEXT = 700,         /* bytes of one line: nothing that a rule says is cut */
@@ -239,41 +241,59 @@ static void add_stages(json_t *list, const aq_stage_result *stages)
         add_line(list, "unread", &b, NULL, 0, NULL);
 }
 
-/* Lines of weight in the file of looks[at] that none of the first `room` looks shows; told once, by
- * the last of them. */
-static uint64_t left_out(const aq_survey *s, size_t at, size_t room)
+/* How many lines of at least `weight` the first `room` looks show. */
+static uint64_t shown_lines(const aq_survey *s, size_t room, uint32_t weight)
 {
     uint64_t lines = 0;
 
     for (size_t i = 0; i < s->look_count && i < room; i++) {
         bool again = false;
-        if (strcmp(s->looks[i].file, s->looks[at].file) != 0)
-            continue;
-        if (i > at)
-            return 0;
         for (size_t n = 0; n < i; n++)
             again = again || (s->looks[n].line == s->looks[i].line &&
                               strcmp(s->looks[n].file, s->looks[i].file) == 0);
-        lines += !again && s->looks[i].weight > 0;
+        lines += !again && s->looks[i].weight >= weight;
     }
-    return s->looks[at].in_file > lines ? s->looks[at].in_file - lines : 0;
+    return lines;
 }
 
-static void add_looks(json_t *list, const aq_survey *s, size_t room)
+/* "12 more lines to look at, 3 of them grave; 22 in all, in 9 files" */
+static void add_more_looks(json_t *list, const aq_survey *s, size_t room)
 {
+    uint64_t shown = shown_lines(s, room, AQ_LOOK_LEAST);
+    uint64_t grave = shown_lines(s, room, AQ_LOOK_GRAVE);
+    uint64_t more_grave = s->grave_lines > grave ? s->grave_lines - grave : 0;
     aq_auto_buf b = {0};
 
-    for (size_t i = 0; i < s->look_count && i < room; i++) {
-        uint64_t more = left_out(s, i, room);
+    aq_part_plural(&b, s->look_lines - shown, "more line to look at", "more lines to look at");
+    if (more_grave) {
+        aq_buf_adds(&b, ", ");
+        aq_part_count(&b, more_grave);
+        aq_buf_adds(&b, " of them grave");
+    }
+    aq_buf_adds(&b, "; ");
+    aq_part_count(&b, s->look_lines);
+    aq_buf_adds(&b, " in all, in ");
+    aq_part_plural(&b, s->look_files, "file", "files");
+    add_line(list, more_grave ? "grave" : "look", &b, NULL, 0, NULL);
+}
+
+/* Places to look in at most `room` lines; when some are left out the last one counts them. */
+static void add_looks(json_t *grave, json_t *other, const aq_survey *s, size_t room)
+{
+    aq_auto_buf b = {0};
+    size_t shown = s->look_count < room ? s->look_count : room;
+
+    if (room && s->look_lines > shown_lines(s, shown, AQ_LOOK_LEAST) && shown == room)
+        shown--;
+    for (size_t i = 0; i < shown; i++) {
+        bool is_grave = s->looks[i].weight >= AQ_LOOK_GRAVE;
         aq_part_sentence(&b, s->looks[i].why);
-        if (more) {
-            aq_buf_adds(&b, "; and ");
-            aq_part_plural(&b, more, "more line in ", "more lines in ");
-            aq_buf_adds(&b, s->looks[i].file);
-        }
-        add_line(list, s->looks[i].weight >= AQ_LOOK_GRAVE ? "grave" : "look", &b, s->looks[i].file,
+        add_line(is_grave ? grave : other, is_grave ? "grave" : "look", &b, s->looks[i].file,
                  s->looks[i].line, s->looks[i].text);
     }
+    if (room && s->look_lines > shown_lines(s, shown, AQ_LOOK_LEAST))
+        add_more_looks(shown_lines(s, shown, AQ_LOOK_GRAVE) < s->grave_lines ? grave : other, s,
+                       shown);
 }
 
 /* What the package has started without anybody's asking. */
@@ -301,15 +321,54 @@ static void add_starts(json_t *list, const aq_manifest *m)
     }
 }
 
-static void add_share(aq_buf *b, const char *before, uint64_t bytes, uint64_t whole,
-                      const char *what)
+/* The members of a collection that nobody gated. */
+static void add_members(json_t *list, const aq_manifest *m)
 {
-    aq_buf_addf(b, "%s%u%% %s", before, aq_part_percent(bytes, whole), what);
+    aq_auto_buf b = {0};
+
+    if (m->members < 2)
+        return;
+    aq_buf_addf(&b, "L0 gated the first of %llu members only; validate their folders one by one",
+                (unsigned long long)m->members);
+    add_line(list, "unread", &b, m->file, 0, NULL);
+}
+
+typedef struct share {
+    const char *name;
+    uint64_t files, bytes;
+} share;
+
+/* "71% binary (logo.png, adder.wasm and 3 more)" */
+static void add_share(aq_buf *b, const aq_survey *s, size_t which, const share *of)
+{
+    size_t named = 0;
+
+    aq_buf_addf(b, "%u%% %s (", aq_part_percent(of->bytes, s->bytes), of->name);
+    while (named < AQ_SHARE_NAMES && named < of->files && s->largest[which][named])
+        named++;
+    for (size_t i = 0; i < named; i++)
+        aq_buf_addf(b, "%s%s",
+                    i == 0                                 ? ""
+                    : i + 1 == named && named == of->files ? " and "
+                                                           : ", ",
+                    s->largest[which][i]);
+    if (named && of->files > named)
+        aq_buf_addf(b, " and %llu more", (unsigned long long)(of->files - named));
+    else if (!named)
+        aq_part_plural(b, of->files, "file", "files");
+    aq_buf_adds(b, ")");
 }
 
 static void add_shares(json_t *list, const aq_survey *s)
 {
-    aq_auto_buf b = {0};
+    /* In the order in which the largest files are kept. */
+    const share shares[AQ_SHARES] = {{"binary", s->binary_files, s->binary_bytes},
+                                     {"vendored", s->vendored_files, s->vendored_bytes},
+                                     {"minified", s->minified_files, s->minified_bytes},
+                                     {"generated", s->generated_files, s->generated_bytes}};
+    aq_auto_buf b = {0}, none = {0};
+    bool begun = false;
+    size_t zeros = 0, nth = 0;
 
     if (!s->complete)
         aq_buf_adds(&b, "The survey did not finish; so far: ");
@@ -317,22 +376,56 @@ static void add_shares(json_t *list, const aq_survey *s)
     aq_buf_adds(&b, ", ");
     aq_part_bytes(&b, s->bytes);
     aq_buf_adds(&b, ": ");
-    if (s->generated_bytes + s->vendored_bytes + s->minified_bytes + s->binary_bytes == 0) {
-        aq_buf_adds(&b, "nothing generated, vendored, minified or binary");
-    } else {
-        add_share(&b, "", s->generated_bytes, s->bytes, "generated");
-        add_share(&b, ", ", s->vendored_bytes, s->bytes, "vendored");
-        add_share(&b, ", ", s->minified_bytes, s->bytes, "minified");
-        add_share(&b, ", ", s->binary_bytes, s->bytes, "binary");
+    for (size_t i = 0; i < AQ_SHARES; i++)
+        zeros += shares[i].bytes == 0;
+    for (size_t i = AQ_SHARES; i-- > 0;) {
+        if (shares[i].bytes == 0) {
+            nth++;
+            aq_buf_addf(&none, "%s%s",
+                        nth == 1       ? ""
+                        : nth == zeros ? " or "
+                                       : ", ",
+                        shares[i].name);
+            continue;
+        }
+        aq_buf_adds(&b, begun ? ", " : "");
+        add_share(&b, s, i, &shares[i]);
+        begun = true;
     }
+    if (none.len)
+        aq_buf_addf(&b, "%snothing %s", begun ? "; " : "", aq_buf_str(&none));
     add_line(list, s->complete ? "share" : "unread", &b, NULL, 0, NULL);
+}
+
+/* Moves the lines of one risk from `from` to the end of `list`. */
+static void take_risk(json_t *list, json_t *from, const char *risk, bool is)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (from, i, row)
+        if ((strcmp(aq_part_str(row, "risk", ""), risk) == 0) == is)
+            json_array_append(list, (json_t *)(uintptr_t)row);
+}
+
+/* Findings take what the survey does not want, and a share of their own in any case. */
+static size_t findings_room(size_t room, size_t wanted, size_t looks)
+{
+    if (looks == 0)
+        return room;
+    if (looks < room && room - looks > FINDINGS)
+        return BESIDE_LOOKS;
+    if (room <= wanted + 1)
+        return 1;
+    return room - wanted < FINDINGS ? room - wanted : FINDINGS;
 }
 
 json_t *aq_checklist(const aq_report_in *in)
 {
     aq_auto_free group *groups = aq_alloc((AQ_RULE_COUNT + 1) * sizeof *groups);
-    aq_auto_json json_t *unread = json_array(), *last = json_array();
-    size_t count = group_findings(in->findings, groups), graded = 0, unfinished, looks, room;
+    aq_auto_json json_t *unread = json_array(), *last = json_array(), *starts = json_array(),
+                        *found = json_array(), *grave = json_array(), *looks = json_array();
+    size_t count = group_findings(in->findings, groups), graded = 0, unfinished, wanted, room;
     json_t *list = json_array();
 
     while (graded < count && aq_finding_severity(groups[graded].first) > AQ_INFO)
@@ -342,17 +435,20 @@ json_t *aq_checklist(const aq_report_in *in)
         unfinished++;
     add_unread(unread, in->package, in->findings);
     add_unfinished(unread, groups + graded, untold(groups + graded, unfinished, in));
-    add_starts(last, in->manifest);
+    add_members(unread, in->manifest);
+    add_starts(starts, in->manifest);
     add_shares(last, in->survey);
     add_stages(last, in->stages); /* the headline and the walk have said so, too */
-    looks = in->survey->look_count < RESERVED_LOOKS ? in->survey->look_count : RESERVED_LOOKS;
-    room = AQ_CHECKLIST - json_array_size(last) - json_array_size(unread);
-    room = room > looks + 2 ? room - looks : 2;
-    if (looks && room > BEFORE_LOOKS)
-        room = BEFORE_LOOKS;
-    add_findings(list, groups, graded, room);
+    room = AQ_CHECKLIST - json_array_size(last) - json_array_size(unread) - json_array_size(starts);
+    wanted = in->survey->look_count < RESERVED_LOOKS ? in->survey->look_count : RESERVED_LOOKS;
+    add_findings(found, groups, graded, findings_room(room, wanted, in->survey->look_count));
+    add_looks(grave, looks, in->survey, room - json_array_size(found));
+    take_risk(list, found, "reject", true);
+    json_array_extend(list, grave);
+    json_array_extend(list, starts);
+    take_risk(list, found, "reject", false);
     json_array_extend(list, unread);
-    add_looks(list, in->survey, AQ_CHECKLIST - json_array_size(last) - json_array_size(list));
+    json_array_extend(list, looks);
     json_array_extend(list, last);
     return list;
 }

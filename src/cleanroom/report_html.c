@@ -123,6 +123,9 @@ static void write_row(aq_buf *out, const json_t *row)
     aq_buf_adds(out, "</div></li>\n");
 }
 
+#define LEGEND_ROW(word, blanks, means)                                                            \
+    "<div><dt><span class=\"pill " word "\">" word "</span></dt><dd>" means "</dd></div>\n"
+
 static void write_checklist(aq_buf *out, const json_t *report)
 {
     const json_t *row;
@@ -132,7 +135,8 @@ static void write_checklist(aq_buf *out, const json_t *report)
                      "<ol class=\"list\">\n");
     json_array_foreach (json_object_get(report, "checklist"), i, row)
         write_row(out, row);
-    aq_buf_adds(out, "</ol></section>\n");
+    aq_buf_adds(out, "</ol>\n<details class=\"legend\"><summary>What these words mean</summary>\n"
+                     "<dl>" AQ_LEGEND_ROWS(LEGEND_ROW) "</dl></details></section>\n");
 }
 
 /* Findings of one rule: what and why once, then its places. Returns the index behind them. */
@@ -179,6 +183,18 @@ static size_t write_rule(aq_buf *out, const json_t *list, size_t from, const jso
     return end;
 }
 
+/* The findings that are shown as such; the others stand among the facts. */
+static json_t *listed(const json_t *report)
+{
+    json_t *list = json_array(), *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "findings"), i, row)
+        if (!aq_part_basis(row))
+            json_array_append(list, row);
+    return list;
+}
+
 static void write_findings(aq_buf *out, const json_t *report)
 {
     static const struct {
@@ -186,18 +202,13 @@ static void write_findings(aq_buf *out, const json_t *report)
     } groups[] = {{"reject", "Reject: these end the walk"},
                   {"review", "Review: a person must look"},
                   {"info", "Info: worth knowing"}};
-    const json_t *list = json_object_get(report, "findings");
+    aq_auto_json json_t *list = listed(report);
     size_t i = 0, count = json_array_size(list);
+    aq_auto_buf title = {0};
 
-    aq_buf_adds(out, "<section id=\"findings\"><h2>Findings <span class=\"quiet\">");
-    aq_part_count(out, aq_part_findings(report));
-    if (aq_part_findings(report) > count) {
-        aq_buf_adds(out, ", ");
-        aq_part_count(out, count);
-        aq_buf_adds(out, " listed");
-    }
-    aq_buf_adds(out, "</span></h2>\n");
-    if (count == 0)
+    aq_part_findings_title(report, &title);
+    aq_html_tag(out, "<section id=\"findings\"><h2>", aq_buf_str(&title), "</h2>\n");
+    if (aq_part_findings(report, NULL) == 0)
         aq_buf_adds(out, "<p class=\"card\">Nothing was found by the stages that ran.</p>\n");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         bool begun = false;
@@ -225,6 +236,7 @@ void aq_report_html(const json_t *report, aq_buf *out)
     aq_buf_adds(out, "<div class=\"rest\">\n");
     write_findings(out, report);
     aq_html_coverage(out, report);
+    aq_html_proof(out, report);
     aq_buf_adds(
         out,
         "</div>\n</div>\n</main>\n<footer class=\"wrap\">Text from the package is shown as text. "

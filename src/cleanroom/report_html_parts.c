@@ -44,7 +44,7 @@ void aq_html_walk(aq_buf *out, const json_t *report)
     json_array_foreach (json_object_get(report, "stages"), i, stage) {
         const char *decision = aq_part_str(stage, "decision", "not-run");
         const char *title = aq_part_str(stage, "title", "?"), *rest = strchr(title, ' ');
-        aq_auto_buf name = {0};
+        aq_auto_buf name = {0}, left_open = {0};
         aq_buf_add(&name, title, rest ? (size_t)(rest - title) : strlen(title));
         aq_buf_addf(out,
                     "<li class=\"d-%s\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">"
@@ -54,7 +54,11 @@ void aq_html_walk(aq_buf *out, const json_t *report)
         aq_html_tag(out, "<b>", aq_buf_str(&name), "");
         aq_html_tag(out, "<span>", rest ? rest : "", "</span>");
         aq_html_tag(out, "</b><span class=\"said\">",
-                    strcmp(decision, "not-run") == 0 ? "not run" : decision, "</span></li>\n");
+                    strcmp(decision, "not-run") == 0 ? "not run" : decision, "");
+        aq_part_stage_note(report, stage, &left_open);
+        if (left_open.len)
+            aq_html_tag(out, ", ", aq_buf_str(&left_open), "");
+        aq_buf_adds(out, "</span></li>\n");
     }
     aq_buf_adds(out, "</ol></nav>\n");
 }
@@ -192,6 +196,22 @@ static void write_stage_list(aq_buf *out, const json_t *report, bool want_run)
     }
 }
 
+/* What nearly every package lacks: told here, once. */
+static void write_basis(aq_buf *out, const json_t *report)
+{
+    aq_auto_buf signature = {0}, names = {0};
+    const json_t *item;
+    size_t i;
+
+    aq_part_signature(report, &signature);
+    aq_html_tag(out, "<li>Signature: ", aq_buf_str(&signature), "</li>\n");
+    aq_part_names(report, &names);
+    aq_html_tag(out, "<li>Names: ", aq_buf_str(&names), "</li>\n");
+    json_array_foreach (json_object_get(report, "findings"), i, item)
+        if (aq_part_basis(item) && strcmp(aq_part_str(item, "rule", ""), "intake.unsigned") != 0)
+            aq_html_tag(out, "<li>", aq_part_str(item, "message", ""), "</li>\n");
+}
+
 static void write_checked(aq_buf *out, const json_t *report)
 {
     const json_t *unread = json_object_get(json_object_get(report, "coverage"), "unread");
@@ -214,6 +234,10 @@ static void write_checked(aq_buf *out, const json_t *report)
     } else {
         aq_buf_adds(out, "<li class=\"quiet\">No byte was left unread by intake.</li>\n");
     }
+    aq_buf_adds(out, "</ul></div>\n");
+    fact(out, "What this rests on");
+    aq_buf_adds(out, "<ul>\n");
+    write_basis(out, report);
     aq_buf_adds(out, "</ul></div>\n");
 }
 
@@ -373,4 +397,24 @@ void aq_html_coverage(aq_buf *out, const json_t *report)
     write_provenance(out, report);
     close_table(out);
     aq_buf_adds(out, "</section>\n");
+}
+
+void aq_html_proof(aq_buf *out, const json_t *report)
+{
+    const char *digest = aq_part_at(report, "package", "digest", "?");
+
+    aq_buf_adds(out,
+                "<section id=\"proof\"><h2>How to check this report</h2>\n"
+                "<div class=\"card\"><p>A report can be edited; its evidence cannot. The "
+                "evidence is signed, names this package and verdict by their digests, and has "
+                "its entry in an append-only ledger. Where the report was made, find the entry "
+                "and check the evidence against the package at hand:</p>\n"
+                "<pre><code>aquarium ledger list --package ");
+    aq_html_esc(out, digest);
+    aq_buf_adds(out,
+                "\naquarium verify EVIDENCE PACKAGE</code></pre>\n"
+                "<p class=\"quiet\">EVIDENCE is evidence/ENTRY.json in the state folder, or the "
+                "file that the publisher of the report hands out. Elsewhere, verify needs the two "
+                "public keys of that instance (aquarium ledger keys), given by --key and "
+                "--vkey.</p></div></section>\n");
 }

@@ -17,5 +17,7 @@ void aq_html_walk(aq_buf *out, const json_t *report);  /* the picture of the sta
 void aq_html_facts(aq_buf *out, const json_t *report); /* what it is, says, was checked, was not */
 void aq_html_coverage(aq_buf *out, const json_t *report); /* coverage and provenance */
 
+void aq_html_proof(aq_buf *out, const json_t *report); /* how to check it */
+
 /* A SHA-256 in groups that wrap evenly; anything else as code. */
 void aq_html_digest(aq_buf *out, const char *digest);

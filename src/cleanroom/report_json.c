@@ -58,6 +58,7 @@ static json_t *entry_points_json(const aq_manifest *m, aq_arena *a)
         set_text(o, "role", m->entry_points[i].role, a);
         set_text(o, "command", m->entry_points[i].command, a);
         set_text(o, "matcher", m->entry_points[i].matcher, a);
+        set_text(o, "file", m->entry_points[i].file, a);
         set_int(o, "line", m->entry_points[i].line);
         json_array_append_new(list, o);
     }
@@ -123,6 +124,7 @@ static void add_claims(json_t *o, const aq_manifest *m, aq_arena *a)
     json_object_set_new(o, "capabilities_implied", aq_capabilities_json(&m->implied));
     json_object_set_new(o, "entry_points", entry_points_json(m, a));
     json_object_set_new(o, "references", references_json(m, a));
+    set_int(o, "members", m->members);
     for (size_t i = 0; i < m->also_count; i++)
         json_array_append_new(also, json_string(aq_text_printable(a, m->also[i], FIELD)));
     json_object_set_new(o, "also", also);

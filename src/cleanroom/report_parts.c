@@ -238,27 +238,50 @@ static void add_unread(aq_buf *out, uint64_t files, uint64_t places, uint64_t by
     aq_buf_adds(out, (files ? files : places) == 1 ? " was not read" : " were not read");
 }
 
+/* Agent Skill “acme/x” 1.0; a collection has no identity of its own: 10 Agent Skills in “skills”.
+ */
+static void add_identity(const json_t *package, aq_buf *out)
+{
+    const char *title = aq_part_str(package, "kind_title", "Package");
+    const char *input = aq_part_str(package, "input", "without a name");
+    const char *space = aq_part_str(package, "namespace", NULL);
+    const char *version = aq_part_str(package, "version", NULL);
+    uint64_t members = (uint64_t)aq_json_int(package, "members", 0);
+    aq_auto_arena a = aq_arena_new();
+
+    if (members > 1) {
+        aq_part_count(out, members);
+        aq_buf_addf(out, " %ss in “%s”", title, aq_text_printable(a, input, HEADLINE));
+        return;
+    }
+    aq_buf_addf(out, "%s “", title);
+    if (space)
+        aq_buf_addf(out, "%s/", aq_text_printable(a, space, HEADLINE));
+    aq_buf_addf(out, "%s”", aq_text_printable(a, aq_part_str(package, "name", input), HEADLINE));
+    if (version)
+        aq_buf_addf(out, " %s", aq_text_printable(a, version, HEADLINE / 2));
+}
+
 void aq_part_what(const json_t *report, aq_buf *out)
 {
     const json_t *package = json_object_get(report, "package"), *row;
     const json_t *coverage = json_object_get(report, "coverage");
-    const char *name =
-        aq_part_str(package, "name", aq_part_str(package, "input", "without a name"));
-    const char *version = aq_part_str(package, "version", NULL);
     uint64_t bytes = (uint64_t)aq_json_int(coverage, "unread_bytes_known", 0), files = 0,
              places = 0;
-    aq_auto_arena a = aq_arena_new();
     size_t i;
 
     json_array_foreach (json_object_get(coverage, "unread"), i, row) {
         files += aq_part_str(row, "place", "(")[0] != '(';
         places++;
     }
-    aq_buf_addf(out, "%s “%s”", aq_part_str(package, "kind_title", "Package"),
-                aq_text_printable(a, name, HEADLINE));
-    if (version)
-        aq_buf_addf(out, " %s", aq_text_printable(a, version, HEADLINE / 2));
+    add_identity(package, out);
     aq_buf_adds(out, ", ");
+    if (aq_json_int(package, "files", 0) == 0 && files == 0 && places) {
+        /* Nothing could be taken apart: there is no count of files to give. */
+        aq_part_bytes(out, bytes);
+        aq_buf_adds(out, ", none of it read");
+        return;
+    }
     aq_part_plural(out, (uint64_t)aq_json_int(package, "files", 0) + files, "file", "files");
     aq_buf_adds(out, ", ");
     aq_part_bytes(out, (uint64_t)aq_json_int(package, "bytes", 0) + bytes);
@@ -350,13 +373,94 @@ uint64_t aq_part_more(const json_t *report, const char *rule)
     return 0;
 }
 
-uint64_t aq_part_findings(const json_t *report)
+bool aq_part_basis(const json_t *finding)
 {
-    uint64_t all = json_array_size(json_object_get(report, "findings"));
+    const char *rule = aq_part_str(finding, "rule", "");
+
+    return (strcmp(rule, "intake.unsigned") == 0 || strcmp(rule, "l0.attribute.wanted") == 0) &&
+           !json_is_true(json_object_get(finding, "incomplete"));
+}
+
+uint64_t aq_part_findings(const json_t *report, const char *severity)
+{
+    const json_t *row;
+    uint64_t all = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(report, "findings"), i, row)
+        if (!aq_part_basis(row) &&
+            (!severity || strcmp(aq_part_str(row, "severity", ""), severity) == 0))
+            all++;
+    json_array_foreach (json_object_get(report, "more"), i, row)
+        if (!aq_part_basis(row) &&
+            (!severity || strcmp(aq_part_str(row, "severity", ""), severity) == 0))
+            all += (uint64_t)aq_json_int(row, "count", 0);
+    return all;
+}
+
+void aq_part_findings_title(const json_t *report, aq_buf *out)
+{
+    static const char *const severities[] = {"reject", "review", "info"};
+    uint64_t all = aq_part_findings(report, NULL), listed = 0;
+    bool begun = false;
     const json_t *row;
     size_t i;
 
-    json_array_foreach (json_object_get(report, "more"), i, row)
-        all += (uint64_t)aq_json_int(row, "count", 0);
-    return all;
+    json_array_foreach (json_object_get(report, "findings"), i, row)
+        listed += !aq_part_basis(row);
+    if (all)
+        aq_part_plural(out, all, "finding", "findings");
+    else
+        aq_buf_adds(out, "No findings");
+    for (i = 0; i < sizeof severities / sizeof *severities; i++) {
+        uint64_t n = aq_part_findings(report, severities[i]);
+        if (!n)
+            continue;
+        aq_buf_adds(out, begun ? ", " : ": ");
+        aq_part_count(out, n);
+        aq_buf_addf(out, " %s", severities[i]);
+        begun = true;
+    }
+    if (all > listed) {
+        aq_buf_adds(out, " (");
+        aq_part_count(out, listed);
+        aq_buf_adds(out, " listed)");
+    }
+}
+
+void aq_part_stage_note(const json_t *report, const json_t *stage, aq_buf *out)
+{
+    uint64_t members = (uint64_t)aq_part_int(report, "package", "members");
+    const char *decision = aq_part_str(stage, "decision", "");
+
+    if (strcmp(aq_part_str(stage, "layer", ""), "l0") != 0 || strcmp(decision, "not-run") == 0)
+        return;
+    if (members > 1) {
+        aq_buf_adds(out, "first of ");
+        aq_part_plural(out, members, "member", "members");
+    }
+    if (aq_part_int(report, "store", "known_names") == 0)
+        aq_buf_addf(out, "%snames compared with nothing", out->len ? ", " : "");
+}
+
+void aq_part_names(const json_t *report, aq_buf *out)
+{
+    uint64_t known = (uint64_t)aq_part_int(report, "store", "known_names");
+
+    if (known) {
+        aq_buf_adds(out, "compared with ");
+        aq_part_plural(out, known, "known name", "known names");
+    } else {
+        aq_buf_adds(out, "compared with nothing: no names are known here, so neither conflicts nor "
+                         "look-alikes could be found. Load them: aquarium index import FILE");
+    }
+}
+
+void aq_part_signature(const json_t *report, aq_buf *out)
+{
+    const char *state = aq_part_at(report, "submission", "signature", "?");
+
+    aq_buf_adds(out, state);
+    if (strcmp(state, "none") == 0)
+        aq_buf_adds(out, ": nobody vouches for where these bytes came from");
 }

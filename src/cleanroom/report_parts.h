@@ -29,8 +29,19 @@ bool aq_part_automatic(const char *role);
 void aq_part_starts(aq_buf *out, const char *role, const char *matcher);
 /* "T2 (microVM) would be needed: it declares that it runs commands" */
 void aq_part_tier(const json_t *report, aq_buf *out);
-/* All findings, those beyond the list among them. */
-uint64_t aq_part_findings(const json_t *report);
+/* What nearly every package gets (not signed, attributes not given) says what a report rests on,
+ * not what is odd about this package: the faces show it there and not among the findings. */
+bool aq_part_basis(const json_t *finding);
+/* All findings that a face lists, those beyond the list among them; `severity` NULL: any. */
+uint64_t aq_part_findings(const json_t *report, const char *severity);
+/* "5 findings: 2 review, 3 info (4 listed)" */
+void aq_part_findings_title(const json_t *report, aq_buf *out);
+/* What a stage's decision leaves open: "names compared with nothing"; empty when it is plain. */
+void aq_part_stage_note(const json_t *report, const json_t *stage, aq_buf *out);
+/* How many names the package's own was compared with, and what to do if with none. */
+void aq_part_names(const json_t *report, aq_buf *out);
+/* "none: nobody vouches for where these bytes came from" */
+void aq_part_signature(const json_t *report, aq_buf *out);
 /* The number that more[] has for a rule, 0 without one. */
 uint64_t aq_part_more(const json_t *report, const char *rule);
 

@@ -1,8 +1,9 @@
 /* The report as SARIF 2.1.0, for code hosts and editors.
  *
- * Levels: info is note, review is warning, reject is error. What did not run or was not read is a
- * notification of the invocation, and executionSuccessful says whether the walk was whole, so that
- * an empty list of results is never taken for a clean bill. */
+ * Levels: info is note, review is warning, reject is error. Grave lines of the survey are warnings,
+ * its other places to look and what runs by itself are notes, under rules of their own. What did
+ * not run or was not read is a notification of the invocation, and executionSuccessful says whether
+ * the walk was whole, so that an empty list of results is never taken for a clean bill. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -67,6 +68,22 @@ static json_t *rule_json(const aq_rule *rule)
     return o;
 }
 
+/* What the survey ranks makes no finding and no verdict, but a planted line must not be missing
+ * from the one face that a code host shows. */
+enum { LOOK_GRAVE, LOOK_OTHER, LOOK_STARTS, LOOK_RULES };
+
+static const aq_rule look_rules[LOOK_RULES] = {
+    [LOOK_GRAVE] = {"survey.grave", AQ_LAYER_INTAKE, 10, AQ_REVIEW, "Line that could do harm",
+                    "It holds words of weight, or hides something; the survey ranks it and judges "
+                    "nothing.",
+                    "Read the line and what is around it before anything else."},
+    [LOOK_OTHER] = {"survey.look", AQ_LAYER_INTAKE, 10, AQ_INFO, "Line worth a look",
+                    "It is unlike the others, or holds a word of weight.", "Read the line."},
+    [LOOK_STARTS] = {"survey.starts", AQ_LAYER_INTAKE, 1, AQ_INFO, "Runs without being asked",
+                     "The host or the installer starts it, whatever the user does.",
+                     "Read what is started, and decide whether it may."},
+};
+
 /* All rules are listed, also those without a result: a reader sees what was looked for. */
 static json_t *driver_json(const json_t *report)
 {
@@ -74,6 +91,8 @@ static json_t *driver_json(const json_t *report)
 
     for (aq_rule_id i = 0; i < AQ_RULE_COUNT; i++)
         json_array_append_new(rules, rule_json(aq_rule_get(i)));
+    for (size_t i = 0; i < LOOK_RULES; i++)
+        json_array_append_new(rules, rule_json(&look_rules[i]));
     json_object_set_new(o, "name", json_string("Aquarium"));
     json_object_set_new(o, "fullName", json_string("Aquarium clean room"));
     json_object_set_new(o, "semanticVersion",
@@ -165,6 +184,9 @@ static json_t *result_json(const json_t *finding, const char *manifest, unsigned
     json_object_set_new(o, "ruleId", json_string(rule));
     if (aq_rule_find(rule, &id) == 0)
         json_object_set_new(o, "ruleIndex", json_integer(id));
+    for (size_t i = 0; i < LOOK_RULES; i++)
+        if (strcmp(rule, look_rules[i].name) == 0)
+            json_object_set_new(o, "ruleIndex", json_integer((json_int_t)(AQ_RULE_COUNT + i)));
     json_object_set_new(o, "level",
                         json_string(level_of(aq_part_str(finding, "severity", "review"))));
     json_object_set_new(o, "message", text_object(aq_part_str(finding, "message", "")));
@@ -173,6 +195,50 @@ static json_t *result_json(const json_t *finding, const char *manifest, unsigned
     if (json_is_true(json_object_get(finding, "incomplete")))
         json_object_set_new(o, "properties", json_pack("{s:b}", "incomplete", 1));
     return o;
+}
+
+/* One result of the survey, in the form of a finding. */
+static void add_look(json_t *list, json_t *before, size_t rule, const json_t *from,
+                     const char *message, const char *manifest)
+{
+    aq_auto_json json_t *o = json_pack(
+        "{s:s, s:s, s:s?, s:I, s:s}", "rule", look_rules[rule].name, "severity",
+        aq_severity_name(look_rules[rule].severity), "file", aq_part_str(from, "file", NULL),
+        "line", (json_int_t)aq_json_int(from, "line", 0), "message", message);
+    const json_t *row;
+    unsigned nth = 0;
+    size_t i;
+
+    json_array_foreach (before, i, row)
+        nth += same(row, o, "rule") && same(row, o, "file") && same(row, o, "message");
+    json_array_append_new(list, result_json(o, manifest, nth));
+    json_array_append(before, o);
+}
+
+static void add_looks(json_t *list, const json_t *report, const char *manifest)
+{
+    aq_auto_json json_t *before = json_array();
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(json_object_get(report, "survey"), "looks"), i, row) {
+        aq_auto_buf b = {0};
+        aq_part_sentence(&b, aq_part_str(row, "why", ""));
+        aq_buf_addf(&b, ": %s", aq_part_str(row, "text", ""));
+        add_look(list, before,
+                 aq_json_int(row, "weight", 0) >= AQ_LOOK_GRAVE ? LOOK_GRAVE : LOOK_OTHER, row,
+                 aq_buf_str(&b), manifest);
+    }
+    json_array_foreach (json_object_get(json_object_get(report, "package"), "entry_points"), i,
+                        row) {
+        const char *role = aq_part_str(row, "role", "");
+        aq_auto_buf b = {0};
+        if (!aq_part_automatic(role))
+            continue;
+        aq_part_starts(&b, role, aq_part_str(row, "matcher", NULL));
+        aq_buf_addf(&b, ": %s", aq_part_str(row, "command", "?"));
+        add_look(list, before, LOOK_STARTS, row, aq_buf_str(&b), manifest);
+    }
 }
 
 static json_t *results_json(const json_t *report)
@@ -192,6 +258,7 @@ static json_t *results_json(const json_t *report)
         json_array_append_new(list, result_json(row, manifest, nth));
         last = row;
     }
+    add_looks(list, report, manifest);
     return list;
 }
 

@@ -1,5 +1,6 @@
 /* The report for a terminal. The first screen (24 lines of 80 columns) has verdict, reason and
- * checklist; findings, coverage and provenance follow. No line is wider than asked, measured in
+ * checklist; findings and what all this rests on follow; the verdict is the last line again, for
+ * whoever scrolled. In a file or pipe nothing is cut. No line is wider than asked, measured in
  * columns and not in bytes; nothing that a package wrote can move the cursor or colour the text. */
 #include <string.h>
 #include <utf8proc.h>
@@ -16,15 +17,17 @@ enum {
     NARROW = 40,  /* below, the rows of a text go on under their label */
     LABEL = 11,   /* columns before the text of a row: space, risk, space */
     PLACE = 34,   /* columns of a file name and line in the checklist */
+    WHOLE = 9000, /* more than any has */
     DIGEST = 40,  /* a run of hexadecimal digits that is never cut */
     BRIEF = 20,   /* findings listed without --verbose */
+    LONG_LINE = 1 << 20,
     UNREAD = 100, /* places that were not read, listed one by one */
 };
 
 typedef struct writer {
     aq_buf *out;
     unsigned width;
-    bool colour;
+    bool colour, whole;
     unsigned rows; /* lines written */
 } writer;
 
@@ -33,8 +36,8 @@ static const struct {
 } looks[] = {
     {"pass", "PASS", "1;32"},     {"review", "REVIEW", "1;33"},
     {"reject", "REJECT", "1;31"}, {"inconclusive", "INCONCLUSIVE", "1;35"},
-    {"unread", "unread", "35"},   {"grave", "grave", "1;36"},
-    {"look", "look", "36"},       {"starts", "starts", "33"},
+    {"unread", "unread", "35"},   {"grave", "grave", "31"},
+    {"look", "look", "36"},       {"starts", "starts", "1;33"},
     {"share", "share", "2"},      {"info", "info", "2"},
 };
 
@@ -232,8 +235,12 @@ static void write_stages(writer *w, const json_t *report)
     json_array_foreach (json_object_get(report, "stages"), i, stage) {
         const char *title = aq_part_str(stage, "title", "?");
         const char *decision = aq_part_str(stage, "decision", "?");
+        aq_auto_buf left_open = {0};
+        aq_part_stage_note(report, stage, &left_open);
         aq_buf_addf(&b, "%s%.*s %s", i ? " › " : "", (int)strcspn(title, " "), title,
                     strcmp(decision, "not-run") == 0 ? "not run" : decision);
+        if (left_open.len)
+            aq_buf_addf(&b, " (%s)", aq_buf_str(&left_open));
     }
     aq_buf_addc(w->out, ' ');
     flow(w, 1, 1, 0, aq_buf_str(&b));
@@ -241,12 +248,12 @@ static void write_stages(writer *w, const json_t *report)
 }
 
 /* The text of one row: where, and what about it. */
-static void row_text(const json_t *row, aq_buf *out)
+static void row_text(const writer *w, const json_t *row, aq_buf *out)
 {
     const char *file = aq_part_str(row, "file", NULL);
 
     if (file) {
-        place(out, file, aq_json_int(row, "line", 0), PLACE);
+        place(out, file, aq_json_int(row, "line", 0), w->whole ? WHOLE : PLACE);
         aq_buf_adds(out, "  ");
     }
     aq_buf_adds(out, aq_part_str(row, "text", ""));
@@ -300,7 +307,13 @@ typedef struct rows_of {
     unsigned text, excerpt;
 } rows_of;
 
-/* Rows that a line needs at least: a reason is never cut, nor is a digest. */
+/* Only what is mild may be cut. */
+static bool mild(const char *risk)
+{
+    return strcmp(risk, "starts") == 0 || strcmp(risk, "share") == 0;
+}
+
+/* Rows that a line needs at least: a reason is never cut, nor is a digest or anything serious. */
 static rows_of rows_needed(const writer *w, const json_t *row)
 {
     const char *text = aq_part_str(row, "text", ""), *risk = aq_part_str(row, "risk", "");
@@ -308,9 +321,9 @@ static rows_of rows_needed(const writer *w, const json_t *row)
     aq_auto_buf b = {0};
 
     rows.excerpt = aq_part_str(row, "excerpt", NULL) ? 1 : 0;
-    if (!rows.excerpt && strcmp(risk, "unread") != 0 && !has_digest(text))
+    if (!rows.excerpt && mild(risk) && !has_digest(text) && !w->whole)
         return rows;
-    row_text(row, &b);
+    row_text(w, row, &b);
     rows.text = rows_wanted(w, LABEL, aq_buf_str(&b));
     return rows;
 }
@@ -348,7 +361,7 @@ static void share_rows(const writer *w, const json_t *list, rows_of *rows)
         i = n == 0 ? first : n - 1;
         if (i >= count || (n > 0 && i == first))
             continue;
-        row_text(json_array_get(list, i), &text);
+        row_text(w, json_array_get(list, i), &text);
         grow(w, LABEL, aq_buf_str(&text), &rows[i].text, &used);
         if (row_excerpt(json_array_get(list, i), &excerpt))
             grow(w, indent_of(w, LABEL), aq_buf_str(&excerpt), &rows[i].excerpt, &used);
@@ -369,12 +382,12 @@ static void write_checklist(writer *w, const json_t *report)
     json_array_foreach (list, i, row) {
         aq_auto_buf text = {0}, excerpt = {0};
         label(w, aq_part_str(row, "risk", "info"));
-        row_text(row, &text);
-        flow(w, LABEL, indent, rows[i].text, aq_buf_str(&text));
+        row_text(w, row, &text);
+        flow(w, LABEL, indent, w->whole ? 0 : rows[i].text, aq_buf_str(&text));
         if (!row_excerpt(row, &excerpt))
             continue;
         spaces(w, indent);
-        flow(w, indent, indent, rows[i].excerpt, aq_buf_str(&excerpt));
+        flow(w, indent, indent, w->whole ? 0 : rows[i].excerpt, aq_buf_str(&excerpt));
     }
     newline(w);
 }
@@ -390,16 +403,19 @@ static void write_finding(writer *w, const json_t *f, bool verbose)
     aq_auto_buf b = {0};
     const char *file = aq_part_str(f, "file", NULL), *adversary = aq_part_str(f, "adversary", NULL);
     const char *message = aq_part_str(f, "message", "");
+    const char *severity = aq_part_str(f, "severity", "info");
 
     if (file) {
-        place(&b, file, aq_json_int(f, "line", 0), verbose ? 1000 : PLACE);
+        place(&b, file, aq_json_int(f, "line", 0), verbose || w->whole ? WHOLE : PLACE);
         aq_buf_adds(&b, "  ");
     }
     if (verbose)
         aq_buf_addf(&b, "%s: ", aq_part_str(f, "title", "?"));
     aq_part_sentence(&b, message);
-    label(w, aq_part_str(f, "severity", "info"));
-    flow(w, LABEL, indent_of(w, LABEL), verbose || has_digest(message) ? 0 : 2, aq_buf_str(&b));
+    if (!verbose)
+        aq_buf_addf(&b, " [%s]", aq_part_str(f, "rule", "?"));
+    label(w, severity);
+    flow(w, LABEL, indent_of(w, LABEL), 0, aq_buf_str(&b));
     if (!verbose)
         return;
     aq_buf_clear(&b);
@@ -432,30 +448,29 @@ static void write_more(writer *w, const json_t *report, const json_t *f, const j
 static void write_findings(writer *w, const json_t *report, bool verbose)
 {
     const json_t *list = json_object_get(report, "findings"), *row;
-    size_t i, count = json_array_size(list);
-    uint64_t all = aq_part_findings(report);
+    uint64_t all = aq_part_findings(report, NULL), listed = 0, shown = 0;
     aq_auto_buf b = {0};
+    size_t i;
 
     aq_buf_addc(&b, ' ');
-    aq_part_plural(&b, all, "finding", "findings");
-    if (all > count) {
-        aq_buf_adds(&b, " (");
-        aq_part_count(&b, count);
-        aq_buf_adds(&b, " listed)");
-    }
+    aq_part_findings_title(report, &b);
     heading(w, aq_buf_str(&b));
     json_array_foreach (list, i, row) {
-        if (!verbose && i >= BRIEF)
-            break;
-        write_finding(w, row, verbose);
-        write_more(w, report, row, json_array_get(list, i + 1));
+        if (aq_part_basis(row))
+            continue;
+        if (verbose || listed < BRIEF) {
+            write_finding(w, row, verbose);
+            write_more(w, report, row, json_array_get(list, i + 1));
+            shown++;
+        }
+        listed++;
     }
-    if (!verbose && count > BRIEF) {
+    if (listed > shown) {
         aq_buf_clear(&b);
         aq_buf_adds(&b, "and ");
-        aq_part_count(&b, all - BRIEF);
+        aq_part_count(&b, all - shown);
         aq_buf_adds(&b, " more, ");
-        aq_part_count(&b, count - BRIEF);
+        aq_part_count(&b, listed - shown);
         aq_buf_adds(&b, " of them in the whole list (--verbose)");
         note(w, aq_buf_str(&b));
     }
@@ -553,7 +568,23 @@ static void write_unread(writer *w, const json_t *report)
     fact(w, "not read", aq_buf_str(&b));
 }
 
-static void write_facts(writer *w, const json_t *report)
+/* What nearly every package lacks: told here, once. */
+static void write_basis(writer *w, const json_t *report)
+{
+    aq_auto_buf signature = {0}, names = {0};
+    const json_t *row;
+    size_t i;
+
+    aq_part_signature(report, &signature);
+    fact(w, "signature", aq_buf_str(&signature));
+    aq_part_names(report, &names);
+    fact(w, "names", aq_buf_str(&names));
+    json_array_foreach (json_object_get(report, "findings"), i, row)
+        if (aq_part_basis(row) && strcmp(aq_part_str(row, "rule", ""), "intake.unsigned") != 0)
+            fact(w, "attributes", aq_part_str(row, "message", ""));
+}
+
+static void write_facts(writer *w, const json_t *report, bool verbose)
 {
     aq_auto_buf tier = {0};
 
@@ -562,18 +593,50 @@ static void write_facts(writer *w, const json_t *report)
     aq_part_tier(report, &tier);
     fact(w, "input", aq_part_at(report, "package", "input", "?"));
     fact(w, "sandbox", aq_buf_str(&tier));
-    fact(w, "signature", aq_part_at(report, "submission", "signature", "?"));
+    write_basis(w, report);
+    fact(w, "time", aq_part_str(report, "time", "?"));
+    if (!verbose)
+        return;
     fact(w, "package", aq_part_at(report, "package", "digest", "?"));
     fact(w, "verdict", aq_part_str(report, "verdict_digest", "?"));
     fact(w, "rules", aq_part_at(report, "rules", "digest", "?"));
     fact(w, "submission", aq_part_at(report, "submission", "id", "?"));
-    fact(w, "time", aq_part_str(report, "time", "?"));
+}
+
+/* Where the proof lies, what to do next, and the verdict once more. */
+static void write_end(writer *w, const json_t *report, const aq_text_options *o)
+{
+    const char *verdict = aq_part_str(report, "verdict", "inconclusive");
+    aq_auto_buf why = {0}, next = {0};
+
+    if (o->evidence) { /* in one piece, to be copied */
+        aq_buf_adds(w->out, " evidence      ");
+        shown(w->out, o->evidence);
+        newline(w);
+    }
+    if (o->next_steps) {
+        aq_buf_addf(&next,
+                    "%saquarium validate --html FILE to read or pass on; "
+                    "aquarium verify EVIDENCE %s before installing",
+                    o->verbose ? "" : "aquarium validate --verbose for reasons and remedies; ",
+                    o->package ? o->package : "PACKAGE");
+        fact(w, "next", aq_buf_str(&next));
+    }
+    newline(w);
+    aq_part_reason(report, &why);
+    aq_buf_addc(w->out, ' ');
+    painted(w, verdict, word_of(verdict));
+    aq_buf_adds(w->out, "  ");
+    if (w->whole) /* one line, for `tail -n 1` */
+        w->width = LONG_LINE;
+    flow(w, 3 + columns(word_of(verdict)), 1, 0, aq_buf_str(&why));
 }
 
 void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out)
 {
     writer w = {.out = out,
                 .colour = o->colour,
+                .whole = o->whole,
                 .width = o->width == 0          ? 80
                          : o->width < NARROWEST ? NARROWEST
                                                 : o->width};
@@ -583,7 +646,6 @@ void aq_report_text(const json_t *report, const aq_text_options *o, aq_buf *out)
     write_checklist(&w, report);
     write_findings(&w, report, o->verbose);
     write_says(&w, report);
-    write_facts(&w, report);
-    if (o->evidence)
-        aq_buf_addf(out, "\nEvidence: %s\n", o->evidence);
+    write_facts(&w, report, o->verbose);
+    write_end(&w, report, o);
 }

@@ -14,7 +14,14 @@
 #include "base/mem.h"
 #include "model/package.h"
 
-enum { AQ_LOOKS = 10, AQ_LOOK_TEXT = 160, AQ_LOOK_GRAVE = 60 };
+enum {
+    AQ_LOOKS = 10,
+    AQ_LOOK_TEXT = 160,
+    AQ_LOOK_LEAST = 12, /* a line that weighs less is no place to look */
+    AQ_LOOK_GRAVE = 60,
+    AQ_SHARES = 4,      /* binary, vendored, minified, generated: the order of aq_content */
+    AQ_SHARE_NAMES = 3, /* files of each that are named */
+};
 
 typedef struct aq_look {
     const char *file; /* quoted */
@@ -33,7 +40,10 @@ typedef struct aq_survey {
     uint64_t vendored_files, vendored_bytes;
     uint64_t minified_files, minified_bytes;
     uint64_t binary_files, binary_bytes;
-    aq_look looks[AQ_LOOKS]; /* by score, then file, then line */
+    const char *largest[AQ_SHARES][AQ_SHARE_NAMES]; /* quoted, the largest first; NULL behind */
+    uint64_t look_lines, look_files;                /* all that weigh something, shown or not */
+    uint64_t grave_lines, grave_files;              /* those that are grave */
+    aq_look looks[AQ_LOOKS];                        /* by score, then file, then line */
     size_t look_count;
 } aq_survey;
 

@@ -23,6 +23,17 @@ static const struct {
     {"minified_bytes", offsetof(aq_survey, minified_bytes)},
     {"binary_files", offsetof(aq_survey, binary_files)},
     {"binary_bytes", offsetof(aq_survey, binary_bytes)},
+    {"look_lines", offsetof(aq_survey, look_lines)},
+    {"look_files", offsetof(aq_survey, look_files)},
+    {"grave_lines", offsetof(aq_survey, grave_lines)},
+    {"grave_files", offsetof(aq_survey, grave_files)},
+};
+
+static const char *const largest_keys[AQ_SHARES] = {
+    [AQ_CONTENT_BINARY] = "binary_largest",
+    [AQ_CONTENT_VENDORED] = "vendored_largest",
+    [AQ_CONTENT_MINIFIED] = "minified_largest",
+    [AQ_CONTENT_GENERATED] = "generated_largest",
 };
 
 static json_t *look_json(const aq_look *look)
@@ -47,6 +58,12 @@ json_t *aq_survey_json(const aq_survey *s)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const uint64_t *n = (const uint64_t *)(const void *)((const char *)s + counts[i].offset);
         json_object_set_new(o, counts[i].key, json_integer((json_int_t)*n));
+    }
+    for (size_t i = 0; i < AQ_SHARES; i++) {
+        json_t *names = json_array();
+        for (size_t n = 0; n < AQ_SHARE_NAMES && s->largest[i][n]; n++)
+            json_array_append_new(names, json_string(s->largest[i][n]));
+        json_object_set_new(o, largest_keys[i], names);
     }
     for (size_t i = 0; i < s->look_count; i++)
         json_array_append_new(looks, look_json(&s->looks[i]));
@@ -78,9 +95,28 @@ static int read_look(aq_arena *a, const json_t *from, aq_look *ret, aq_err *err)
 static bool adds_up(const aq_survey *s, uint64_t files, uint64_t bytes)
 {
     return s->files <= files && s->bytes <= bytes && s->lines <= s->bytes &&
+           s->look_lines <= s->lines && s->look_files <= s->files &&
+           s->grave_lines <= s->look_lines && s->grave_files <= s->look_files &&
            s->generated_files + s->vendored_files + s->minified_files + s->binary_files <=
                s->files &&
            s->generated_bytes + s->vendored_bytes + s->minified_bytes + s->binary_bytes <= s->bytes;
+}
+
+static int read_largest(aq_arena *a, const json_t *from, aq_survey *s, aq_err *err)
+{
+    for (size_t i = 0; i < AQ_SHARES; i++) {
+        const json_t *names = json_object_get(from, largest_keys[i]), *name;
+        size_t n;
+        if (!json_is_array(names) || json_array_size(names) > AQ_SHARE_NAMES)
+            return aq_fail(err, -EBADMSG, "survey: %s is no list of at most %d", largest_keys[i],
+                           AQ_SHARE_NAMES);
+        json_array_foreach (names, n, name) {
+            if (!json_is_string(name))
+                return aq_fail(err, -EBADMSG, "survey: %s: a path was expected", largest_keys[i]);
+            s->largest[i][n] = aq_text_printable(a, json_string_value(name), 4100);
+        }
+    }
+    return 0;
 }
 
 int aq_survey_read(aq_arena *a, const json_t *from, uint64_t files, uint64_t bytes, aq_survey *ret,
@@ -100,6 +136,8 @@ int aq_survey_read(aq_arena *a, const json_t *from, uint64_t files, uint64_t byt
     }
     if (!adds_up(&s, files, bytes))
         return aq_fail(err, -EBADMSG, "survey: the counts do not add up");
+    if ((r = read_largest(a, from, &s, err)) < 0)
+        return r;
     if (!json_is_array(looks) || json_array_size(looks) > AQ_LOOKS)
         return aq_fail(err, -EBADMSG, "survey: looks is no list of at most %d", AQ_LOOKS);
     json_array_foreach (looks, i, row) {

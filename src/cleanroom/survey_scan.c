@@ -14,8 +14,7 @@ enum {
     PIECE = 400,       /* bytes of a line that are looked at as one */
     PIECE_BREAK = 200, /* from here on a separator ends the piece */
     PER_FILE = 2,      /* places to look in one file, while others compete for them */
-    LOOK_WEIGHT = 12,  /* a line that weighs less is no place to look */
-    FILL_WEIGHT = 25,  /* nor one of less a third place in its file */
+    FILL_WEIGHT = 25,  /* one that weighs less gets no third place in its file */
     FEW_FILES = 20,    /* in fewer, nothing is rare */
     FEW = 2,           /* pieces of one shape that are still strange */
     SOLID = 6,         /* a piece with fewer bytes is never strange by its shape alone */
@@ -35,11 +34,18 @@ typedef struct candidate {
     char *text; /* owned; set when the file is done */
 } candidate;
 
+/* A file of a share, while it is among the largest. */
+typedef struct large {
+    char *path; /* owned */
+    uint64_t size;
+} large;
+
 struct aq_survey_scan {
     aq_words *words;
     uint32_t *sketch; /* two rows */
     uint64_t pieces, shapes;
     aq_survey sum;
+    large largest[AQ_SHARES][AQ_SHARE_NAMES];
     candidate best[AQ_LOOKS]; /* of each file the first PER_FILE */
     size_t best_count;
     candidate more[AQ_LOOKS]; /* of each file those behind them: for places that stay free */
@@ -84,6 +90,9 @@ void aq_survey_scan_free(aq_survey_scan *s)
         drop(&s->best[i]);
     for (size_t i = 0; i < s->more_count; i++)
         drop(&s->more[i]);
+    for (size_t i = 0; i < AQ_SHARES; i++)
+        for (size_t n = 0; n < AQ_SHARE_NAMES; n++)
+            free(s->largest[i][n].path);
     aq_words_free(s->words);
     free(s->sketch);
     free(s);
@@ -217,6 +226,25 @@ static void count_pieces(aq_survey_scan *s, reader *r)
     }
 }
 
+/* Keeps the largest of a share; of equal ones the first by name, whatever the order they come in.
+ */
+static void keep_large(large *list, const char *path, uint64_t size)
+{
+    large in = {aq_strdup(path), size};
+
+    for (size_t i = 0; i < AQ_SHARE_NAMES; i++) {
+        large here = list[i];
+        if (here.path &&
+            (here.size > in.size || (here.size == in.size && strcmp(here.path, in.path) <= 0)))
+            continue;
+        list[i] = in;
+        in = here;
+        if (!in.path)
+            return;
+    }
+    free(in.path);
+}
+
 void aq_survey_count(aq_survey_scan *s, const char *path, const unsigned char *data, size_t len)
 {
     aq_survey *sum = &s->sum;
@@ -240,6 +268,7 @@ void aq_survey_count(aq_survey_scan *s, const char *path, const unsigned char *d
     if (content != AQ_CONTENT_PLAIN) {
         ++*files[content];
         *bytes[content] += len;
+        keep_large(s->largest[content], path, len);
     }
     if (len == 0 || !aq_survey_readable(data, len))
         return;
@@ -319,7 +348,7 @@ static bool score_piece(const aq_survey_scan *s, const reader *r, size_t solid, 
     unsigned own = 0;
 
     c->weight = aq_words_weight(&c->hits, r->place);
-    if (c->weight < LOOK_WEIGHT)
+    if (c->weight < AQ_LOOK_LEAST)
         c->hits.count = 0;
     if (r->place == AQ_PLACE_CODE && own_weight(s, r, solid, c->seen))
         own = OWN_CODE;
@@ -362,7 +391,7 @@ void aq_survey_score(aq_survey_scan *s, const char *path, const unsigned char *d
 {
     candidate best[AQ_LOOKS] = {0};
     size_t count = 0;
-    uint32_t heavy = 0, last = 0;
+    uint32_t heavy = 0, last = 0, grave = 0, last_grave = 0;
     reader r;
 
     if (len == 0 || !aq_survey_readable(data, len))
@@ -381,7 +410,15 @@ void aq_survey_score(aq_survey_scan *s, const char *path, const unsigned char *d
             heavy += heavy < UINT32_MAX;
             last = c.line;
         }
+        if (c.weight >= AQ_LOOK_GRAVE && last_grave != c.line) {
+            grave += grave < UINT32_MAX;
+            last_grave = c.line;
+        }
     }
+    s->sum.look_lines += heavy;
+    s->sum.look_files += heavy > 0;
+    s->sum.grave_lines += grave;
+    s->sum.grave_files += grave > 0;
     rank_file(best, count);
     for (size_t i = 0; i < count; i++) {
         aq_auto_arena a = aq_arena_new();
@@ -452,6 +489,10 @@ void aq_survey_finish(aq_survey_scan *s, aq_arena *a, aq_survey *ret)
 {
     *ret = s->sum;
     ret->complete = true;
+    for (size_t i = 0; i < AQ_SHARES; i++)
+        for (size_t n = 0; n < AQ_SHARE_NAMES && s->largest[i][n].path; n++)
+            ret->largest[i][n] =
+                aq_text_quoted(a, s->largest[i][n].path, strlen(s->largest[i][n].path), 4096);
     fill(s);
     qsort(s->best, s->best_count, sizeof *s->best, best_first);
     for (size_t i = 0; i < s->best_count; i++) {

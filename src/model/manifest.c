@@ -605,9 +605,11 @@ static void speak(detection *d)
     check_twins(d);
     while (rank_count < d->count && d->items[rank_count].rank == c->rank)
         rank_count++;
-    if (rank_count > 1 && c->rank >= RANK_SUB_PLUGIN && c->rank < RANK_COMPONENT)
+    if (rank_count > 1 && c->rank >= RANK_SUB_PLUGIN && c->rank < RANK_COMPONENT) {
+        d->r.m->members = rank_count;
         aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_COLLECTION, c->file->path,
-                        "%zu members; this one speaks for the package", rank_count);
+                        "%zu members; L0 gates this one alone", rank_count);
+    }
     if (c->rank == RANK_PLAIN_NPM || c->rank == RANK_PLAIN_PYTHON)
         aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_PLAIN, c->file->path,
                         "nothing in it says that this is an MCP server, and no manifest of "

@@ -67,6 +67,7 @@ typedef struct aq_manifest {
     size_t entry_point_count;
     aq_reference *references;
     size_t reference_count;
+    uint64_t members;  /* of a collection without a manifest of its own; 0 otherwise */
     const char **also; /* quoted paths of further manifests in the package (skills of a plugin) */
     size_t also_count;
 } aq_manifest;

@@ -76,6 +76,7 @@ json_t *aq_manifest_json(const aq_manifest *m)
     json_object_set_new(o, "implied", aq_capabilities_json(&m->implied));
     json_object_set_new(o, "entry_points", entry_points_json(m));
     json_object_set_new(o, "references", references_json(m));
+    json_object_set_new(o, "members", json_integer((json_int_t)m->members));
     for (size_t i = 0; i < m->also_count; i++)
         json_array_append_new(also, json_string(m->also[i]));
     json_object_set_new(o, "also", also);
@@ -225,10 +226,11 @@ int aq_manifest_read(aq_arena *a, const json_t *from, aq_manifest *ret, aq_err *
     static const char *const keys[] = {
         "kind",        "dialect", "type",         "file",       "name", "namespace", "version",
         "description", "license", "author",       "homepage",   "tier", "readme",    "license_file",
-        "declared",    "implied", "entry_points", "references", "also", NULL};
+        "declared",    "implied", "entry_points", "references", "also", "members",   NULL};
     aq_manifest m = {0};
     const json_t *declared = json_object_get(from, "declared");
     const json_t *implied = json_object_get(from, "implied");
+    int64_t members = aq_json_int(from, "members", 0);
     int r = aq_json_only_keys(from, "manifest", keys, err);
 
     if (r == 0)
@@ -245,6 +247,9 @@ int aq_manifest_read(aq_arena *a, const json_t *from, aq_manifest *ret, aq_err *
     if (r < 0 || (r = read_entry_points(a, from, &m, err)) < 0 ||
         (r = read_references(a, from, &m, err)) < 0 || (r = read_also(a, from, &m, err)) < 0)
         return r;
+    if (members < 0 || members > AQ_MANIFEST_ITEMS)
+        return aq_fail(err, -EBADMSG, "manifest: members is out of range");
+    m.members = (uint64_t)members;
     *ret = m;
     return 0;
 }

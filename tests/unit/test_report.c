@@ -73,8 +73,8 @@ static void checklists(void **state)
 
 static size_t risk_rank(const char *risk)
 {
-    static const char *const order[] = {"reject", "review", "unread", "grave",
-                                        "look",   "starts", "share"};
+    static const char *const order[] = {"reject", "grave", "starts", "review",
+                                        "unread", "look",  "share"};
     size_t i = 0;
 
     while (i < 7 && strcmp(order[i], risk) != 0)
@@ -95,10 +95,12 @@ static void the_checklist_is_ranked(void **state)
             continue; /* said above already, so it comes last */
         assert_true(rank < 7 && rank >= last);
         last = rank;
-        looks += rank == 3 || rank == 4;
+        looks += rank == 1 || rank == 5;
     }
     assert_true(looks >= 1); /* a flood of findings leaves the planted line its place */
     row = json_array_get(json_object_get(report, "checklist"), 0);
+    assert_string_equal(aq_json_str(row, "risk"), "grave"); /* before what only needs review */
+    row = json_array_get(json_object_get(report, "checklist"), 1);
     assert_non_null(strstr(aq_json_str(row, "text"), "137 times")); /* one line for them all */
 }
 
@@ -234,7 +236,48 @@ static void sarif_says_what_did_not_run(void **state)
     assert_int_equal(json_array_size(json_object_get(y, "toolExecutionNotifications")), 0);
     assert_int_equal(json_array_size(json_object_get(
                          json_object_get(json_object_get(run_of(a), "tool"), "driver"), "rules")),
-                     AQ_RULE_COUNT);
+                     AQ_RULE_COUNT + 3);
+}
+
+static const json_t *result_of(const json_t *sarif, const char *rule)
+{
+    const json_t *result;
+    size_t i;
+
+    json_array_foreach (json_object_get(run_of(sarif), "results"), i, result)
+        if (strcmp(aq_json_str(result, "ruleId"), rule) == 0)
+            return result;
+    return NULL;
+}
+
+/* A planted line is in the face that code hosts show, under a rule that is listed. */
+static void sarif_has_what_the_survey_saw(void **state)
+{
+    aq_entry_point hook = {.role = "hook:Stop", .command = "a.sh", .file = "hooks.json", .line = 7};
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = sample_report("planted"), *plain = sample_report("plain");
+    aq_auto_json json_t *sarif = aq_report_sarif(report), *none = aq_report_sarif(plain);
+    aq_auto_json json_t *starts = NULL, *hooked = NULL;
+    const json_t *result = result_of(sarif, "survey.grave"), *rules;
+    sample s;
+
+    (void)state;
+    assert_non_null(result);
+    assert_string_equal(aq_json_str(result, "level"), "warning");
+    rules =
+        json_object_get(json_object_get(json_object_get(run_of(sarif), "tool"), "driver"), "rules");
+    assert_string_equal(
+        aq_json_str(json_array_get(rules, (size_t)aq_json_int(result, "ruleIndex", 0)), "id"),
+        "survey.grave");
+    assert_null(result_of(none, "survey.grave"));
+    assert_null(result_of(none, "survey.look"));
+    assert_null(result_of(none, "survey.starts"));
+    sample_plain(a, &s);
+    s.manifest.entry_points = &hook;
+    s.manifest.entry_point_count = 1;
+    starts = sample_finish(&s);
+    hooked = aq_report_sarif(starts);
+    assert_string_equal(aq_json_str(result_of(hooked, "survey.starts"), "level"), "note");
 }
 
 static void fingerprints_differ_and_stay(void **state)
@@ -397,8 +440,8 @@ static void counts_are_true(void **state)
     for (i = 0; i < 302; i++)
         aq_findings_add(s.findings, sample_rule(AQ_REVIEW, 0), "a", "number %zu", i);
     report = sample_finish(&s);
-    in_text(report, 80, false, "\n 303 findings (101 listed)\n");
-    in_text(report, 80, false, "and 283 more, 81 of them in the whole list (--verbose)");
+    in_text(report, 80, false, "\n 302 findings: 302 review (100 listed)\n");
+    in_text(report, 80, false, "and 282 more, 80 of them in the whole list (--verbose)");
     in_text(report, 80, true, "and 202 more of this rule");
     in_text(report, 80, false, "302 things to look at, first: ");
     json_array_foreach (json_object_get(json_object_get(report, "coverage"), "budgets"), i, row)
@@ -426,8 +469,8 @@ static void a_review_is_in_the_headline(void **state)
     not_in_text(plain, "Look at sort-notes");
     in_text(planted, 200, false, " Look at modules/group-31/module-3141/Makefile:5 first.");
     in_html(planted, " Look at modules/group-31/module-3141/Makefile:5 first.", true);
-    in_html(planted, "<span class=\"pill grave\">grave</span>", true);
-    in_html(plain, "pill grave", false);
+    in_html(planted, "<li><span class=\"pill grave\">grave</span>", true);
+    in_html(plain, "<li><span class=\"pill grave\">", false);
 }
 
 static void what_runs_by_itself_is_told(void **state)
@@ -495,6 +538,8 @@ static void reasons_and_digests_are_whole(void **state)
                                       .why = why,
                                       .text = "the line itself"};
     s.survey.look_count = 3;
+    s.survey.look_lines = 8;
+    s.survey.look_files = 1;
     report = sample_finish(&s);
     for (unsigned width = 30; width <= 130; width += 10) {
         aq_text_options o = {.width = width};
@@ -511,9 +556,169 @@ static void reasons_and_digests_are_whole(void **state)
         for (const char *p = aq_buf_str(&flat); (p = strstr(p, "anythingelse,allofit")); p++)
             found++;
         assert_int_equal(found, 3);
-        assert_non_null(strstr(flat.data, "and5morelinesinSKILL.md"));
+        assert_non_null(strstr(flat.data, "5morelinestolookat;8inall,in1file"));
     }
-    in_html(report, "and 5 more lines in SKILL.md", true);
+    in_html(report, "5 more lines to look at; 8 in all, in 1 file", true);
+}
+
+/* What was left out of ten lines is counted, the grave ones by themselves. */
+static void what_is_left_out_is_counted(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL, *few = NULL;
+    const json_t *list, *row, *last = NULL;
+    size_t i, grave = 0;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    for (i = 0; i < AQ_LOOKS; i++)
+        s.survey.looks[i] = (aq_look){.file = "a.sh",
+                                      .line = (uint32_t)i + 1,
+                                      .weight = 90,
+                                      .in_file = 40,
+                                      .why = "mentions “x”: could do y",
+                                      .text = "the line"};
+    s.survey.look_count = AQ_LOOKS;
+    s.survey.look_lines = 40;
+    s.survey.look_files = 3;
+    s.survey.grave_lines = 31;
+    s.survey.grave_files = 2;
+    report = sample_finish(&s);
+    list = json_object_get(report, "checklist");
+    assert_int_equal(json_array_size(list), AQ_CHECKLIST);
+    json_array_foreach (list, i, row)
+        if (strcmp(aq_json_str(row, "risk"), "grave") == 0) {
+            grave++;
+            last = row;
+        }
+    assert_int_equal(grave, 8); /* seven lines and the count */
+    assert_string_equal(aq_json_str(last, "text"),
+                        "33 more lines to look at, 24 of them grave; 40 in all, in 3 files");
+    s.survey.look_count = 2; /* all that there are: nothing to count */
+    s.survey.look_lines = s.survey.grave_lines = 2;
+    few = sample_finish(&s);
+    not_in_text(few, "more line");
+}
+
+static void names_that_were_compared_with_nothing(void **state)
+{
+    aq_auto_json json_t *report = sample_report("plain");
+
+    (void)state;
+    in_text(report, 80, false, "names         compared with 12 known names\n");
+    not_in_text(report, "with nothing");
+    json_object_set_new(json_object_get(report, "store"), "known_names", json_integer(0));
+    in_text(report, 100, false, "L0 pass (names compared with nothing)");
+    in_text(report, 200, false, "aquarium index import FILE");
+    in_html(report, "pass, names compared with nothing", true);
+    in_html(report, "aquarium index import FILE", true);
+}
+
+static void a_collection_is_no_single_package(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    s.manifest.members = 10;
+    report = sample_finish(&s);
+    in_text(report, 100, false, " 10 Agent Skills in “sort-notes”, 4 files");
+    in_text(report, 100, false, "L0 pass (first of 10 members)");
+    in_text(report, 120, false, "L0 gated the first of 10 members only; validate their folders");
+    in_html(report, "10 Agent Skills in “sort-notes”", true);
+}
+
+static void the_namespace_is_in_the_headline(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    s.manifest.namespace_ = "@acme";
+    report = sample_finish(&s);
+    in_text(report, 100, false, "Agent Skill “@acme/sort-notes” 1.2.0");
+}
+
+/* What nearly every package gets is no finding on the faces, and is still told. */
+static void the_usual_is_told_apart(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    aq_findings_add(s.findings, AQ_RULE_L0_ATTRIBUTE_WANTED, NULL, "Not given: version");
+    report = sample_finish(&s);
+    assert_int_equal(json_array_size(json_object_get(report, "findings")), 2);
+    in_text(report, 80, false, "\n No findings\n");
+    in_text(report, 80, false, "attributes    Not given: version");
+    in_text(report, 80, false, "signature     none: nobody vouches");
+    in_html(report, "Nothing was found by the stages that ran", true);
+    in_html(report, "Not given: version", true);
+    aq_findings_add_incomplete(s.findings, AQ_RULE_INTAKE_UNSIGNED, NULL, "no signature at all");
+    json_decref(report);
+    report = sample_finish(&s);
+    in_text(report, 80, false, "\n 1 finding: 1 info\n"); /* this one decides something */
+}
+
+static void shares_name_their_files(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    sample s;
+
+    (void)state;
+    sample_plain(a, &s);
+    s.survey.binary_files = 5;
+    s.survey.binary_bytes = 5800;
+    s.survey.largest[0][0] = "logo.png";
+    s.survey.largest[0][1] = "a.wasm";
+    s.survey.largest[3][0] = "lock.json";
+    report = sample_finish(&s);
+    assert_string_equal(aq_json_str(check_row(report, "share"), "text"),
+                        "4 files, 8.1 kB: 11% generated (lock.json), 71% binary (logo.png, a.wasm "
+                        "and 3 more); nothing minified or vendored");
+}
+
+/* In a file nothing is cut; the verdict is the last line, digests are for --verbose. */
+static void a_file_has_it_whole(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *report = NULL;
+    aq_text_options o = {.width = 80, .whole = true, .evidence = "/state/evidence/00000002.json"};
+    aq_auto_buf out = {0}, flat = {0}, name = {0};
+    const char *last;
+    sample s;
+
+    (void)state;
+    for (int i = 0; i < 30; i++)
+        aq_buf_addf(&name, "folder-%d/", i);
+    aq_buf_adds(&name, "end.md");
+    sample_plain(a, &s);
+    aq_findings_add(s.findings, AQ_RULE_L0_NAME_MIXED, name.data, "mixed");
+    report = sample_finish(&s);
+    aq_report_text(report, &o, &out);
+    for (const char *p = out.data; *p; p++)
+        if (*p != ' ' && *p != '\n')
+            aq_buf_addc(&flat, *p);
+    assert_null(strstr(out.data, "…"));
+    assert_non_null(strstr(aq_buf_str(&flat), name.data));
+    assert_non_null(strstr(out.data, "[l0.name.mixed]"));
+    assert_non_null(strstr(out.data, "\n evidence      /state/evidence/00000002.json\n"));
+    out.data[--out.len] = 0;
+    last = strrchr(out.data, '\n') + 1;
+    assert_string_equal(last, " INCONCLUSIVE  1 thing to look at: Name mixes scripts. Also, L1, "
+                              "L1.5, L2 and L3 did not run.");
+    not_in_text(report, aq_json_str(report, "verdict_digest"));
+    in_text(report, 100, true, aq_json_str(report, "verdict_digest"));
+    in_html(report, "aquarium verify EVIDENCE PACKAGE", true);
+    in_html(report, "What these words mean", true);
 }
 
 int main(void)
@@ -528,6 +733,7 @@ int main(void)
         cmocka_unit_test(html_is_inert),
         cmocka_unit_test(sarif_locations),
         cmocka_unit_test(sarif_says_what_did_not_run),
+        cmocka_unit_test(sarif_has_what_the_survey_saw),
         cmocka_unit_test(fingerprints_differ_and_stay),
         cmocka_unit_test(tiers),
         cmocka_unit_test(unread_is_on_the_list),
@@ -536,6 +742,13 @@ int main(void)
         cmocka_unit_test(a_review_is_in_the_headline),
         cmocka_unit_test(what_runs_by_itself_is_told),
         cmocka_unit_test(reasons_and_digests_are_whole),
+        cmocka_unit_test(what_is_left_out_is_counted),
+        cmocka_unit_test(names_that_were_compared_with_nothing),
+        cmocka_unit_test(a_collection_is_no_single_package),
+        cmocka_unit_test(the_namespace_is_in_the_headline),
+        cmocka_unit_test(the_usual_is_told_apart),
+        cmocka_unit_test(shares_name_their_files),
+        cmocka_unit_test(a_file_has_it_whole),
     };
 
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
