@@ -47,8 +47,10 @@ uint64_t aq_stream_given(const aq_stream *s);    /* decoded bytes that the calle
 uint64_t aq_stream_consumed(const aq_stream *s); /* packed bytes that the decoder has used */
 uint64_t aq_stream_skipped(const aq_stream *s);  /* of those: in frames that carry no data */
 
-/* Packed bytes in headers and empty members of gzip, which decoders skip too. */
+/* Packed bytes in headers and empty members of gzip and zstd, which decoders skip too. */
 uint64_t aq_stream_spare(const aq_stream *s);
+/* Damaged is what it could not decode within the memory that a stream may have. */
+bool aq_stream_window_too_large(const aq_stream *s);
 
 /* Bytes of comments and unknown fields that an archive may carry without a word. */
 enum { AQ_SPARE_MAX = 4096 };
@@ -70,6 +72,8 @@ typedef struct aq_entry {
     size_t name_len;
     const char *link; /* target of links */
     size_t link_len;
+    const char *short_link; /* another target, for programs that do not know long ones, or NULL */
+    size_t short_link_len;
     uint64_t size; /* claimed */
     uint32_t mode; /* permission bits */
     const char *reason;
@@ -98,6 +102,7 @@ typedef struct aq_archive {
     uint64_t overhead_max; /* decoded bytes of headers and padding; 0: any number */
     uint64_t from, to;     /* where the contents of the entry at hand lie in the source; tar only,
                               and of use only where nothing is compressed */
+    uint64_t packed;       /* bytes of the entry at hand in the source; zip only */
     bool stopped;          /* the sink said so, or one of these did */
     bool unseen;           /* an entry was not shown to the sink, so its names are not all */
 } aq_archive;

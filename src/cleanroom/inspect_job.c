@@ -85,6 +85,9 @@ static void check_characters(job *j, const char *path)
 static void check_name(job *j, const char *path)
 {
     check_characters(j, path);
+    if (aq_name_leads_out(path, strlen(path)))
+        aq_findings_add(j->findings, AQ_RULE_INTAKE_PATH_PARENT, path,
+                        "Where a backslash parts it the path leads out of the package.");
     if (drive_or_backslash(path))
         aq_findings_add(j->findings, AQ_RULE_INTAKE_PATH_BACKSLASH, path,
                         "The name has a backslash or a drive letter.");

@@ -41,6 +41,19 @@ aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *
     return untidy ? AQ_NAME_UNTIDY : AQ_NAME_GOOD;
 }
 
+bool aq_name_leads_out(const char *name, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        size_t n = 0;
+        while (at + n < len && name[at + n] != '/' && name[at + n] != '\\')
+            n++;
+        if (n == 2 && name[at] == '.' && name[at + 1] == '.')
+            return true;
+        at += n + 1;
+    }
+    return false;
+}
+
 bool aq_link_stays(const char *path, const char *target, size_t target_len)
 {
     long depth = 0;

@@ -18,6 +18,9 @@ typedef enum aq_name {
 /* Appends the canonical form to `out`. A leading "./" and a trailing "/" are usual and tidy. */
 aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *rule);
 
+/* Has the name a part "..", whichever of / and \ parts it? */
+bool aq_name_leads_out(const char *name, size_t len);
+
 /* Does a link at `path` with this target stay inside the package? */
 bool aq_link_stays(const char *path, const char *target, size_t target_len);
 

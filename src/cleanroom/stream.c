@@ -8,11 +8,13 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/io.h"
 #include "cleanroom/archive.h"
+#include "cleanroom/zstd_walk.h"
 
-enum { BUFFER = 256 << 10, ZSTD_WINDOW_LOG = 27, GZIP_HEADER = 10 };
+enum { BUFFER = 256 << 10, ZSTD_WINDOW_LOG = 27, GZIP_HEADER = 10, GZIP_FREE = 6 };
 
 struct aq_stream {
     aq_source source;
@@ -27,6 +29,12 @@ struct aq_stream {
     ZSTD_DCtx *zstd;
     bool in_member; /* inside a gzip member or zstd frame */
     bool in_header; /* of a gzip member */
+    uint64_t members;
+    uint64_t member_at, member_given; /* packed and decoded bytes before this one */
+    uint64_t made;                    /* decoded bytes, given or not */
+    gz_header head, head_before;
+    zstd_walk walk;
+    bool window_too_large;
 };
 
 ssize_t aq_source_read(const aq_source *s, uint64_t at, void *data, size_t len)
@@ -95,7 +103,12 @@ uint64_t aq_stream_skipped(const aq_stream *s)
 
 uint64_t aq_stream_spare(const aq_stream *s)
 {
-    return s->spare;
+    return s->spare + s->walk.spare;
+}
+
+bool aq_stream_window_too_large(const aq_stream *s)
+{
+    return s->window_too_large;
 }
 
 static int fetch(aq_stream *s, aq_err *err)
@@ -147,11 +160,39 @@ static int start_member(aq_stream *s, aq_err *err)
         s->state = AQ_STREAM_ENDED;
         return 0;
     }
-    if (s->filter == AQ_FILTER_GZIP)
+    if (s->filter == AQ_FILTER_GZIP) {
         inflateReset(&s->z);
+        inflateGetHeader(&s->z, &s->head);
+    } else {
+        zstd_walk_frame(&s->walk);
+    }
+    s->members++;
+    s->member_at = aq_stream_consumed(s);
+    s->member_given = s->made;
     s->in_header = s->filter == AQ_FILTER_GZIP;
     s->in_member = true;
     return 0;
+}
+
+/* Time, level and system are free to choose; other ones in each member could spell anything. */
+static void end_gzip_header(aq_stream *s)
+{
+    bool same = s->head.time == s->head_before.time && s->head.os == s->head_before.os &&
+                s->head.xflags == s->head_before.xflags;
+
+    s->in_header = false;
+    s->spare += s->z.total_in - GZIP_HEADER;
+    if (s->members > 1 && !same)
+        s->spare += GZIP_FREE;
+    s->head_before = s->head;
+}
+
+/* A member or frame from which nothing came is all spare. */
+static void end_member(aq_stream *s)
+{
+    s->in_member = false;
+    if (s->made == s->member_given)
+        s->spare += aq_stream_consumed(s) - s->member_at;
 }
 
 static void decode_gzip(aq_stream *s)
@@ -165,15 +206,12 @@ static void decode_gzip(aq_stream *s)
     r = inflate(&s->z, s->in_header ? Z_BLOCK : Z_NO_FLUSH);
     s->in_at = s->in_len - s->z.avail_in;
     s->out_len = BUFFER - s->z.avail_out;
-    if (s->in_header && r == Z_OK && (s->z.data_type & 128)) {
-        s->in_header = false;
-        s->spare += s->z.total_in - GZIP_HEADER;
-    }
-    if (r == Z_STREAM_END) {
-        s->in_member = false;
-        if (s->z.total_out == 0)
-            s->spare += GZIP_HEADER;
-    } else if (r != Z_OK && r != Z_BUF_ERROR)
+    s->made += s->out_len;
+    if (s->in_header && r == Z_OK && (s->z.data_type & 128))
+        end_gzip_header(s);
+    if (r == Z_STREAM_END)
+        end_member(s);
+    else if (r != Z_OK && r != Z_BUF_ERROR)
         s->state = AQ_STREAM_DAMAGED;
 }
 
@@ -185,12 +223,15 @@ static void decode_zstd(aq_stream *s)
 
     if (ZSTD_isError(r)) {
         s->state = AQ_STREAM_DAMAGED;
+        s->window_too_large = ZSTD_getErrorCode(r) == ZSTD_error_frameParameter_windowTooLarge;
         return;
     }
+    zstd_walk_bytes(&s->walk, s->in + s->in_at, in.pos - s->in_at);
     s->in_at = in.pos;
     s->out_len = out.pos;
+    s->made += out.pos;
     if (r == 0)
-        s->in_member = false;
+        end_member(s);
 }
 
 static int decode(aq_stream *s, aq_err *err)

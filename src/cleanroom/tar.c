@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "cleanroom/archive.h"
+#include "cleanroom/tar_names.h"
 
 enum {
     BLOCK = 512,
@@ -28,6 +29,7 @@ _Static_assert(sizeof(header) == BLOCK, "a tar header is one block");
 /* What extension headers said about the next entry. */
 typedef struct extended {
     aq_buf name, link;
+    aq_buf own; /* the name of the pax header itself */
     bool has_name, has_link, has_size, sparse;
     bool waiting; /* for the entry that they are about */
     bool pax;     /* they are pax, not GNU's long names */
@@ -198,6 +200,12 @@ static bool charset_good(const char *value, size_t len)
     return is_key(value, len, "BINARY") || is_key(value, len, "ISO-IR 10646 2000 UTF-8");
 }
 
+/* A name that every program takes as it stands. */
+static bool name_clear(const char *value, size_t len)
+{
+    return len > 0 && !memchr(value, '\n', len) && !tar_only_digits(value, len);
+}
+
 /* An empty value takes a name back for one reader and is the name for another; a NUL ends a key in
  * one and not in another; and some programs know records that make another file of this one. */
 static bool set_record(extended *x, const char *key, size_t key_len, const char *value, size_t len)
@@ -205,12 +213,13 @@ static bool set_record(extended *x, const char *key, size_t key_len, const char 
     static const char *const others[] = {"SCHILY.realsize", "SCHILY.filetype", "SUN.holesdata",
                                          "GNU.volume.",     "GNU.dumpdir",     "charset"};
 
-    if (memchr(key, '\0', key_len) || key[0] == ' ' || key[key_len - 1] == ' ')
+    if (memchr(key, '\0', key_len) || key[0] == ' ' || key[key_len - 1] == ' ' ||
+        !tar_record_clear(key, key_len, value, len))
         return false;
     if (is_key(key, key_len, "path"))
-        return len > 0 && set_text(&x->name, &x->has_name, value, len);
+        return name_clear(value, len) && set_text(&x->name, &x->has_name, value, len);
     if (is_key(key, key_len, "linkpath"))
-        return len > 0 && set_text(&x->link, &x->has_link, value, len);
+        return name_clear(value, len) && set_text(&x->link, &x->has_link, value, len);
     if (is_key(key, key_len, "size"))
         return set_size(x, value, len);
     if (is_key(key, key_len, "hdrcharset"))
@@ -290,7 +299,8 @@ static bool pax_records(tar *t, extended *x, const char *p, size_t len)
         const char *equal;
         for (; i < len && i < 8 && p[i] >= '0' && p[i] <= '9'; i++)
             record = record * 10 + (size_t)(p[i] - '0');
-        if (i == 0 || i >= len || p[i] != ' ' || record > len || record < i + 4 ||
+        /* A zero in front shifts the key for who counts the digits of the number. */
+        if (i == 0 || p[0] == '0' || i >= len || p[i] != ' ' || record > len || record < i + 4 ||
             p[record - 1] != '\n')
             return false;
         i++;
@@ -325,10 +335,25 @@ static void cut(tar *t)
 {
     if (t->broken)
         return;
-    if (aq_stream_state_of(t->s) == AQ_STREAM_DAMAGED)
+    if (aq_stream_window_too_large(t->s))
+        broken(t, AQ_RULE_INTAKE_UNSUPPORTED,
+               "needs a window of more than 128 MiB to unpack (zstd --long=27 is the most),");
+    else if (aq_stream_state_of(t->s) == AQ_STREAM_DAMAGED)
         broken(t, AQ_RULE_INTAKE_DAMAGED, "has damaged compressed data");
     else
         broken(t, AQ_RULE_INTAKE_TRUNCATED, "ends too early");
+}
+
+static void plain_name(const header *h, aq_buf *out)
+{
+    bool ustar = memcmp(h->magic, "ustar", 6) == 0;
+
+    if (ustar && h->prefix[0]) {
+        aq_buf_add(out, h->prefix, strnlen(h->prefix, sizeof h->prefix));
+        aq_buf_addc(out, '/');
+    }
+    aq_buf_add(out, h->name, strnlen(h->name, sizeof h->name));
+    aq_buf_str(out);
 }
 
 static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
@@ -360,15 +385,20 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
     }
     t->slack += nonzero(body.data + size, padding(size));
     if (h->type == 'x') {
+        plain_name(h, &x->own);
         /* NULs behind the last record end it for one reader and break it for another. */
         good = pax_records(t, x, body.data, size);
     } else if (h->type == 'g') {
         /* Global values: times and comments are usual, a name or size for all entries is not. */
+        t->spare += strnlen(h->name, sizeof h->name) + strnlen(h->prefix, sizeof h->prefix);
         good = pax_records(t, &scratch, body.data, size) && !scratch.has_name &&
                !scratch.has_link && !scratch.has_size && !scratch.sparse;
         aq_buf_free(&scratch.name);
         aq_buf_free(&scratch.link);
     } else {
+        t->spare += strncmp(h->name, "././@LongLink", sizeof h->name) == 0
+                        ? 0
+                        : strnlen(h->name, sizeof h->name);
         /* One reader takes the name up to its size, another up to the first NUL. */
         size_t len = strnlen(body.data, size + padding(size));
         if (len > size || len != without_nuls(body.data, size + padding(size))) {
@@ -384,18 +414,6 @@ static int read_extended(tar *t, const header *h, uint64_t size, aq_err *err)
 }
 
 /* ---- entries ---- */
-
-static void plain_name(const header *h, aq_buf *out)
-{
-    bool ustar = memcmp(h->magic, "ustar", 6) == 0;
-
-    if (ustar && h->prefix[0]) {
-        aq_buf_add(out, h->prefix, strnlen(h->prefix, sizeof h->prefix));
-        aq_buf_addc(out, '/');
-    }
-    aq_buf_add(out, h->name, strnlen(h->name, sizeof h->name));
-    aq_buf_str(out);
-}
 
 static void classify(const header *h, const extended *x, aq_entry *e)
 {
@@ -472,11 +490,49 @@ static bool folder_name(const aq_entry *e)
            (e->name_len > 1 && end[-1] == '.' && end[-2] == '/');
 }
 
+/* What programs see that do not know extension headers: it must not be another tree. */
+static void check_overridden(tar *t, const header *h, const aq_buf *plain, aq_entry *e)
+{
+    extended *x = &t->next;
+    size_t link_len = strnlen(h->link, sizeof h->link);
+
+    if (x->has_name && !tar_name_shortened(plain->data, plain->len, e->name, e->name_len))
+        aq_archive_finding(t->a, AQ_RULE_INTAKE_AMBIGUOUS, true, e->name, e->name_len,
+                           "Programs that do not know long names take this entry for another one.");
+    if (x->has_link && !tar_name_shortened(h->link, link_len, e->link, e->link_len))
+        aq_archive_finding(t->a, AQ_RULE_INTAKE_AMBIGUOUS, true, e->name, e->name_len,
+                           "Programs that do not know long names take this link for another one.");
+    if (x->has_link && link_len > 0) {
+        e->short_link = h->link;
+        e->short_link_len = link_len;
+    }
+    t->spare +=
+        tar_pax_name_foreign(x->own.len ? x->own.data : "", x->own.len, e->name, e->name_len);
+}
+
+/* What makes two archives of one: why, or NULL. */
+static const char *contradiction(const extended *x, const aq_entry *e)
+{
+    bool link = e->kind == AQ_ENTRY_SYMLINK || e->kind == AQ_ENTRY_HARD_LINK;
+
+    if (e->kind == AQ_ENTRY_FILE && folder_name(e))
+        return "has a file with the name of a folder";
+    /* Links and folders have no data, whatever the field says; a reader that skips data there and
+     * one that does not would see two archives. */
+    if (e->size > 0 && e->kind != AQ_ENTRY_FILE && e->kind != AQ_ENTRY_UNREAD)
+        return "has a link, folder or device with contents";
+    /* One reader makes a link of an empty file that has a target. */
+    if (!link && (x->has_link || (e->link_len > 0 && e->kind != AQ_ENTRY_UNREAD)))
+        return "has a target for an entry that is no link";
+    return NULL;
+}
+
 static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
 {
     aq_auto_buf name = {0};
     extended *x = &t->next;
     aq_entry e = {.name = name.data, .size = size};
+    const char *wrong;
     bool whole = false;
     uint64_t mode = 0;
     int r, verdict;
@@ -489,16 +545,11 @@ static int entry(tar *t, const header *h, uint64_t size, aq_err *err)
     number(h->mode, sizeof h->mode, &mode);
     e.mode = (uint32_t)mode & 07777;
     classify(h, x, &e);
-    /* Links and folders have no data, whatever the field says; a reader that skips data there and
-     * one that does not would see two archives. */
-    if (e.kind == AQ_ENTRY_FILE && folder_name(&e)) {
-        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a file with the name of a folder");
+    if ((wrong = contradiction(x, &e))) {
+        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, wrong);
         return 0;
     }
-    if (size > 0 && e.kind != AQ_ENTRY_FILE && e.kind != AQ_ENTRY_UNREAD) {
-        broken(t, AQ_RULE_INTAKE_AMBIGUOUS, "has a link, folder or device with contents");
-        return 0;
-    }
+    check_overridden(t, h, &name, &e);
     t->entries++;
     verdict = t->a->sink->entry(t->a->sink->arg, &e, err);
     if (verdict < 0)
@@ -519,6 +570,7 @@ static void forget_extended(extended *x)
 {
     aq_buf_free(&x->name);
     aq_buf_free(&x->link);
+    aq_buf_free(&x->own);
     *x = (extended){0};
 }
 
@@ -568,6 +620,8 @@ static int one_block(tar *t, const uint8_t *block, aq_err *err)
         return 0;
     }
     t->slack += header_slack(&h);
+    if (too_varied(&t->repeats, h.user, sizeof h.user + sizeof h.group))
+        t->spare += sizeof h.user + sizeof h.group;
     if (h.type == 'x' || h.type == 'g' || h.type == 'L' || h.type == 'K')
         return read_extended(t, &h, size, err);
     /* The old type tells folders by the slash at the end of a name: of which of the two? */
@@ -674,7 +728,7 @@ static int account_spare(tar *t, aq_err *err)
     if (r == 0 && t->spare > AQ_SPARE_MAX)
         r = hidden_inside(t, t->spare, "comments and unknown records of the tar archive", err);
     if (r == 0 && packed > AQ_SPARE_MAX)
-        r = hidden_inside(t, packed, "gzip headers and empty gzip members", err);
+        r = hidden_inside(t, packed, "headers and empty parts of the compressed data", err);
     return r;
 }
 

@@ -74,6 +74,7 @@ static bool theirs(int r)
 typedef struct reading {
     aq_front *front;
     uint64_t size; /* of the artifact */
+    uint64_t told; /* bytes of unread places */
     bool has_account;
 } reading;
 
@@ -123,7 +124,7 @@ static int take_done(aq_front *f, const void *p, size_t len, aq_err *err)
     return r;
 }
 
-static int take_unread(aq_front *f, const char *p, size_t len, aq_err *err)
+static int take_unread(aq_front *f, const char *p, size_t len, uint64_t *sum, aq_err *err)
 {
     aq_auto_buf place = {0}, reason = {0}, raw = {0};
     uint64_t bytes;
@@ -141,6 +142,8 @@ static int take_unread(aq_front *f, const char *p, size_t len, aq_err *err)
     aq_buf_add(&reason, p + n, len - n);
     if (aq_text_unquote(&raw, aq_buf_str(&place), place.len) < 0)
         return aq_fail(err, -EBADMSG, "malformed unread place");
+    if (__builtin_add_overflow(*sum, bytes, sum))
+        *sum = UINT64_MAX;
     aq_front_unread(f, aq_buf_str(&raw), aq_text_printable(f->arena, aq_buf_str(&reason), 200),
                     bytes);
     return 0;
@@ -182,7 +185,8 @@ static int take_account(reading *r, const void *p, size_t len, aq_err *err)
     if (len != sizeof a || r->has_account)
         return aq_fail(err, -EBADMSG, "malformed account");
     memcpy(&a, p, sizeof a);
-    if (a.read > r->size || a.unread != r->size - a.read)
+    /* Unpacked bytes are named where there are some, so that the places can be more. */
+    if (a.read > r->size || a.unread != r->size - a.read || r->told < a.unread)
         return aq_fail(err, -EBADMSG, "bytes are missing from the account");
     r->has_account = true;
     return 0;
@@ -204,7 +208,7 @@ static int take(reading *r, uint16_t type, const void *p, size_t len, aq_err *er
     case AQ_TELL_DROP:
         return aq_image_drop(f->image, err);
     case AQ_TELL_UNREAD:
-        return take_unread(f, p, len, err);
+        return take_unread(f, p, len, &r->told, err);
     case AQ_TELL_WRAPPER:
         return take_wrapper(f, p, len, err);
     case AQ_TELL_ACCOUNT:
@@ -333,6 +337,7 @@ static int take_nested(aq_front *f, const char *p, size_t len, aq_err *err)
 static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
 {
     int r = aq_ask_limits(j, f->budget, f->wrapper ? f->wrapper : "", err);
+    uint64_t sum = 0;
 
     if (r == 0)
         r = aq_ask_files(j, p, err);
@@ -348,7 +353,7 @@ static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
         if (type == AQ_TELL_NESTED)
             r = take_nested(f, payload, len, err);
         else if (type == AQ_TELL_UNREAD)
-            r = take_unread(f, payload, len, err);
+            r = take_unread(f, payload, len, &sum, err);
         else
             r = aq_answers_take(f->findings, type, payload, len, err);
     }

@@ -44,6 +44,12 @@ static int unread(void *arg, const char *place, const char *reason, uint64_t byt
     return 0;
 }
 
+/* Where an entry is packed by itself its packed bytes may be more than those that come out. */
+static uint64_t at_least_packed(const job *j, uint64_t bytes)
+{
+    return bytes > j->archive.packed ? bytes : j->archive.packed;
+}
+
 /* An entry that is left out: says why, and names its bytes as unread. */
 static int leave_out(job *j, const aq_entry *e, aq_rule_id rule, const char *reason, aq_err *err)
 {
@@ -51,10 +57,11 @@ static int leave_out(job *j, const aq_entry *e, aq_rule_id rule, const char *rea
 
     aq_archive_finding(&j->archive, rule, true, e->name, e->name_len, "%s", reason);
     if (e->kind == AQ_ENTRY_FILE || e->kind == AQ_ENTRY_UNREAD || e->kind == AQ_ENTRY_HARD_LINK) {
+        uint64_t bytes = at_least_packed(j, e->size);
         if (j->unread_count++ < UNREAD_MAX)
-            r = aq_tell_unread(j->teller, e->name, e->name_len, reason, e->size, err);
+            r = aq_tell_unread(j->teller, e->name, e->name_len, reason, bytes, err);
         else
-            j->unread_rest += e->size;
+            j->unread_rest += bytes;
     }
     return r < 0 ? r : AQ_SINK_SKIP;
 }
@@ -186,7 +193,9 @@ static int link_entry(job *j, const aq_entry *e, aq_err *err)
         return leave_out(j, e, AQ_RULE_INTAKE_LINK_HARD, "hard link", err);
     if (e->link_len > LINK_MAX)
         return leave_out(j, e, AQ_RULE_INTAKE_LINK_ESCAPE, "link with an oversized target", err);
-    stays = aq_link_stays(aq_buf_str(&j->path), e->link, e->link_len);
+    stays =
+        aq_link_stays(aq_buf_str(&j->path), e->link, e->link_len) &&
+        (!e->short_link || aq_link_stays(aq_buf_str(&j->path), e->short_link, e->short_link_len));
     aq_archive_finding(&j->archive, stays ? AQ_RULE_INTAKE_LINK : AQ_RULE_INTAKE_LINK_ESCAPE, false,
                        e->name, e->name_len, "Symbolic link to %.*s.",
                        (int)(e->link_len < 200 ? e->link_len : 200), e->link);
@@ -281,7 +290,9 @@ static int end(void *arg, bool whole, aq_err *err)
     if (whole)
         return aq_tell(j->teller, AQ_TELL_DONE, &j->written, sizeof j->written, err);
     r = aq_tell(j->teller, AQ_TELL_DROP, NULL, 0, err);
-    return r < 0 ? r : unread(j, aq_buf_str(&j->path), "damaged or truncated", j->written, err);
+    return r < 0 ? r
+                 : unread(j, aq_buf_str(&j->path), "damaged or truncated",
+                          at_least_packed(j, j->written), err);
 }
 
 /* ---- whole artifacts ---- */

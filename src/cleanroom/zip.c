@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "cleanroom/paths.h"
 #include "cleanroom/zip_entry.h"
 
 enum {
@@ -42,6 +43,7 @@ typedef struct zip {
     uint64_t spare;         /* bytes of comments and unknown extra data */
     size_t marked, guessed; /* names beyond ASCII whose encoding is clear, and not */
     bool broken, has_end64;
+    bool dos_names; /* backslashes part all names, as old programs for Windows wrote them */
     uint64_t end64; /* where the locator says that the 64-bit record is */
 } zip;
 
@@ -221,6 +223,35 @@ static bool parse_central(const zip *z, const uint8_t *p, size_t left, zip_entry
     return true;
 }
 
+static bool has(const zip_entry *e, char c)
+{
+    return memchr(e->name, c, e->name_len) != NULL;
+}
+
+/* Some programs take a backslash for what parts a path, most of them only where the entry is from
+ * DOS and has no other one. An archive that is so throughout is one tree to them, and is read as
+ * that; in any other one a name with a backslash is refused. */
+static void look_at_backslashes(zip *z)
+{
+    size_t with = 0, other = 0;
+
+    for (size_t i = 0; i < z->count; i++) {
+        const zip_entry *e = &z->entries[i];
+        with += has(e, '\\');
+        other += has(e, '/') || (has(e, '\\') && e->central[5] != 0);
+    }
+    z->dos_names = with > 0 && other == 0;
+    if (!z->dos_names)
+        return;
+    for (size_t i = 0; i < z->count; i++)
+        zip_slashes(z->directory + (z->entries[i].name - (const char *)z->directory),
+                    z->entries[i].name_len);
+    aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_BACKSLASH, false, NULL, 0,
+                       "Backslashes stand for / in %zu of its names; some programs take them for "
+                       "plain characters.",
+                       with);
+}
+
 static int read_directory(zip *z, aq_err *err)
 {
     size_t at = 0, len = (size_t)z->cd_size, used;
@@ -248,6 +279,8 @@ static int read_directory(zip *z, aq_err *err)
     }
     if (at != len || z->count != z->claimed)
         broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has another number of entries than it says");
+    else
+        look_at_backslashes(z);
     return 0;
 }
 
@@ -307,7 +340,7 @@ static int check_local(zip *z, zip_entry *e, uint64_t *data, aq_err *err)
     if (r < 0)
         return r;
     if (have < need || !is(p, 3, 4) || u16(p + 26) != e->name_len ||
-        memcmp(p + LOCAL_LEN, e->name, e->name_len) != 0 || u16(p + 8) != e->method ||
+        !zip_same_name(p + LOCAL_LEN, e, z->dos_names) || u16(p + 8) != e->method ||
         (u16(p + 6) & both) != (e->flags & both))
         return 0;
     extra = u16(p + 28);
@@ -441,6 +474,22 @@ static int mismatch(zip *z, const zip_entry *e, aq_rule_id rule, const char *wha
                              "readers would see different files", bytes, err);
 }
 
+/* Packed bytes of an entry that nobody looked at. The sink has told those of files by itself. */
+static int unread_contents(zip *z, const zip_entry *e, aq_entry_kind kind, int verdict, bool whole,
+                           aq_err *err)
+{
+    bool skipped = verdict == AQ_SINK_SKIP && kind != AQ_ENTRY_SYMLINK && kind != AQ_ENTRY_FOLDER;
+
+    if (e->packed == 0 || (whole && !skipped))
+        return 0;
+    z->a->read -= e->packed;
+    if (kind == AQ_ENTRY_SYMLINK || kind == AQ_ENTRY_SPECIAL)
+        return aq_archive_unread(z->a, "(contents of a link or device)", "not whole or not read",
+                                 e->packed, err);
+    z->a->unread += e->packed;
+    return 0;
+}
+
 /* Gives one entry to the sink. Its packed bytes count as read unless nobody looked at them. */
 static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
 {
@@ -456,6 +505,11 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
     if (!zip_kind_clear(e) || (e->name_len > 0 && e->name[e->name_len - 1] == '/' && e->size > 0))
         return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
                         "A folder to one program is a file or a link to another one.", err);
+    if (has(e, '\\'))
+        return mismatch(z, e,
+                        aq_name_leads_out(e->name, e->name_len) ? AQ_RULE_INTAKE_PATH_PARENT
+                                                                : AQ_RULE_INTAKE_AMBIGUOUS,
+                        "A backslash parts the path to some programs and not to others.", err);
     if (e->flags & ~FLAGS_KNOWN)
         return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
                         "The entry has marks that only some programs know.", err);
@@ -464,13 +518,18 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
     if (!zip_encoding_clear(e))
         aq_archive_finding(z->a, AQ_RULE_INTAKE_PATH_CODEPAGE, false, e->name, e->name_len,
                            "Programs guess the encoding of this name, each in its own way.");
+    if ((out.kind == AQ_ENTRY_SYMLINK || (out.kind == AQ_ENTRY_FOLDER && e->packed > 0)) &&
+        (r = contents(z, e, at, gather, &target, &whole, err)) < 0)
+        return r;
+    if (out.kind == AQ_ENTRY_FOLDER && !whole)
+        return mismatch(z, e, AQ_RULE_INTAKE_AMBIGUOUS,
+                        "A folder with contents, which some programs take for a file.", err);
     if (out.kind == AQ_ENTRY_SYMLINK) {
-        if ((r = contents(z, e, at, gather, &target, &whole, err)) < 0)
-            return r;
         out.link = aq_buf_str(&target);
         out.link_len = target.len;
         out.size = 0;
     }
+    z->a->packed = e->packed;
     verdict = sink->entry(sink->arg, &out, err);
     if (verdict < 0)
         return verdict;
@@ -486,11 +545,7 @@ static int give(zip *z, const zip_entry *e, uint64_t at, aq_err *err)
     if (!whole)
         aq_archive_finding(z->a, AQ_RULE_INTAKE_DAMAGED, true, out.name, out.name_len,
                            "Contents do not have the size or checksum that the archive says.");
-    if (e->packed > 0 && (!whole || (verdict == AQ_SINK_SKIP && out.kind != AQ_ENTRY_SYMLINK))) {
-        z->a->read -= e->packed;
-        z->a->unread += e->packed;
-    }
-    return 0;
+    return unread_contents(z, e, out.kind, verdict, whole, err);
 }
 
 static int hidden(zip *z, uint64_t bytes, const char *where, aq_err *err)

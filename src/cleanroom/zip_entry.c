@@ -203,3 +203,18 @@ bool zip_kind_clear(const zip_entry *e)
         i--;
     return i == 0 || e->name[i - 1] != ';';
 }
+
+void zip_slashes(uint8_t *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (name[i] == '\\')
+            name[i] = '/';
+}
+
+bool zip_same_name(const uint8_t *name, const zip_entry *e, bool dos)
+{
+    for (size_t i = 0; i < e->name_len; i++)
+        if ((char)name[i] != e->name[i] && !(dos && name[i] == '\\' && e->name[i] == '/'))
+            return false;
+    return true;
+}

@@ -60,3 +60,7 @@ void zip_classify(const zip_entry *e, aq_entry *out);
 bool zip_unicode_name(const zip_entry *e, aq_entry *out);
 /* Do all programs take it for the same kind of entry? */
 bool zip_kind_clear(const zip_entry *e);
+/* Puts a slash in the place of each backslash. */
+void zip_slashes(uint8_t *name, size_t len);
+/* Is this the entry's name, where `dos` also with backslashes for its slashes? */
+bool zip_same_name(const uint8_t *name, const zip_entry *e, bool dos);

@@ -217,7 +217,9 @@ TAR_ATTACKS = {
     "bidi": ([("a\u202egnp.exe", b"1")], "intake.path.hidden"),
     "zero width": ([("ma\u200bin.py", b"1")], "intake.path.hidden"),
     "escape sequence": ([("a\x1b[2Jb", b"1")], "intake.path.hidden"),
-    "backslash": ([("..\\..\\x", b"1")], "intake.path.backslash"),
+    "backslash": ([("a\\b", b"1")], "intake.path.backslash"),
+    "backslashes that lead out": ([("..\\..\\x", b"1")],
+                                  "intake.path.backslash intake.path.parent"),
     "drive": ([("C:evil", b"1")], "intake.path.backslash"),
     "device name": ([("aux.txt", b"1")], "intake.path.reserved"),
     "trailing dot": ([("x.", b"1")], "intake.path.reserved"),
@@ -392,7 +394,7 @@ def find_all(data, mark):
 def test_zip_attacks_by_name(see):
     for name, rule in [("/x", "intake.path.absolute"), ("../x", "intake.path.parent"),
                        ("README.md", "intake.path.duplicate"),
-                       ("README.md/x", "intake.path.conflict"), ("a\\b", "intake.path.backslash")]:
+                       ("README.md/x", "intake.path.conflict"), ("a\\b", "intake.archive.ambiguous")]:
         seen = see(zip_bytes(*GOOD, (name, b"other")))
         assert seen["rules"] == [rule], (name, seen["findings"])
 

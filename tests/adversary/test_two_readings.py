@@ -257,7 +257,7 @@ def test_file_with_a_dot_behind_its_name(see):
 
 def test_padding_inside_a_pax_header(see):
     start = tar_bytes(*GOOD, fmt=tarfile.USTAR_FORMAT)[:2048]
-    record = b"17 path=long.txt\n"
+    record = b"13 path=b.sh\n"
     for body, good in ((record + bytes(20), False), (record, True)):
         seen = see(start + tar_header("PaxHeaders/x", len(body), b"x") + blocks(body) +
                    tar_header("b.sh", 3) + blocks(b"abc") + bytes(1024))
