@@ -10,6 +10,9 @@
 #include "cleanroom/report.h"
 #include "cleanroom/walk.h"
 #include "cli/cli.h"
+#include "jail/jail.h"
+
+enum { JAILS = 4 }; /* that the walk of an ordinary package starts, one after the other */
 
 static const aq_option options[] = {
     {"json", NULL, "print the report as JSON"},
@@ -200,6 +203,7 @@ static int validate(const aq_args *args, aq_home *home, const aq_policy *policy,
         o.progress = tick;
         o.progress_arg = &t;
     }
+    aq_jail_expect(JAILS);
     r = aq_walk(home, &o, &result, &err);
     if (t.shown)
         fputs("\r\033[K", stderr);
@@ -238,7 +242,10 @@ static int run(const aq_args *args)
     aq_err err = {0};
     int status = 0, r = check_options(c, args);
 
-    if (r != AQ_PARSE_RUN || (r = aq_open_home(c, args, true, &home)) != AQ_PARSE_RUN)
+    if (r != AQ_PARSE_RUN)
+        return r;
+    aq_jail_expect(JAILS); /* they load while the state folder is opened */
+    if ((r = aq_open_home(c, args, true, &home)) != AQ_PARSE_RUN)
         return r;
     if (aq_policy_load(home.dirfd, home.path, &policy, &err) < 0) {
         fprintf(stderr, "aquarium: %s\n", err.text);

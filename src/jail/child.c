@@ -189,6 +189,30 @@ static const aq_jail_job *find_job(const aq_jail_job *jobs, const char *name)
     return NULL;
 }
 
+/* A child that was started ahead waits for its job. Nothing hostile has reached it: the frame is
+ * the parent's own, and the descriptors get the numbers that the others get at their start. */
+static int wait_for_job(aq_jail_io *io, const aq_jail_job *jobs, const aq_jail_job **ret,
+                        aq_err *err)
+{
+    int fds[AQ_JAIL_FRAME_FDS];
+    const void *payload;
+    uint16_t type;
+    char name[32] = "";
+    size_t len;
+    int r = aq_jail_recv(io, &type, &payload, &len, fds, &io->fd_count, err);
+
+    if (r < 0)
+        return r;
+    if (type != AQ_JAIL_JOB || len >= sizeof name)
+        return aq_fail(err, -EPROTO, "jail: another frame than a job's name");
+    for (size_t i = 0; i < io->fd_count; i++)
+        if (fds[i] != AQ_JAIL_FIRST_FD + (int)i)
+            return aq_fail(err, -EPROTO, "jail: a descriptor has another number than agreed");
+    memcpy(name, payload, len);
+    *ret = find_job(jobs, name);
+    return 0;
+}
+
 static int live(aq_jail_io *io, const aq_jail_job *job, aq_err *err)
 {
     aq_jail_hello hello;
@@ -214,6 +238,8 @@ void aq_jail_child(const aq_jail_job *jobs, int argc, char **argv)
     int r;
 
     io->fd_count = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+    if (argc == 3 && strcmp(argv[1], AQ_JAIL_LATER) == 0 && wait_for_job(io, jobs, &job, &err) < 0)
+        _exit(1); /* the parent does not need it after all */
     if (!job || io->fd_count > AQ_JAIL_FDS)
         r = aq_fail(&err, -EINVAL, "jail: no job of this name");
     else

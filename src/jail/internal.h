@@ -28,11 +28,15 @@ enum {
 
 /* Types from here on are the jail's own; jobs use those below. */
 enum {
+    AQ_JAIL_JOB = 0xfffc,    /* to a child that was started ahead: its job's name and descriptors */
     AQ_JAIL_HELLO = 0xfffd,  /* first answer: how the child is contained (aq_jail_hello) */
     AQ_JAIL_FAILED = 0xfffe, /* the job gave up: a text */
     AQ_JAIL_END = 0xffff,    /* last one in both directions; from the child: u64 frames before it */
-    AQ_JAIL_OWN = AQ_JAIL_HELLO,
+    AQ_JAIL_OWN = AQ_JAIL_JOB,
 };
+
+/* In place of a job's name: it will come in the first frame. */
+#define AQ_JAIL_LATER "(later)"
 
 typedef struct aq_jail_head {
     uint32_t len; /* of the payload that follows */

@@ -65,6 +65,13 @@ int aq_jail_is_child(int argc, char **argv);
 
 typedef struct aq_jail aq_jail;
 
+/* Says that `count` jobs will be started soon (at most AQ_JAIL_AHEAD count). Their children are
+ * started now, each a fresh image as ever, and are loaded and linked by the time they are wanted;
+ * until then they know nothing and hold nothing but their socket. Never fails: what could not be
+ * started ahead is started when it is wanted. Those that nobody wanted end with the process, or by
+ * aq_jail_expect(0). */
+enum { AQ_JAIL_AHEAD = 8 };
+void aq_jail_expect(size_t count);
 /* Starts `job`; the descriptors are duplicated for the child and stay the caller's. */
 int aq_jail_start(const char *job, const int *fds, size_t fd_count, aq_jail **ret, aq_err *err);
 /* Sends a request frame, with descriptors if any. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -70,6 +71,9 @@ static int again(const aq_jail *j, aq_err *err)
     return j->failed;
 }
 
+static int request(aq_jail *j, uint16_t type, const void *payload, size_t len, const int *fds,
+                   size_t fd_count, aq_err *err);
+
 /* ---- starting ---- */
 
 /* Moves a descriptor out of the range of fixed numbers, so that no dup2 overwrites another. */
@@ -130,18 +134,16 @@ static int spawn_with(const char *job, int null, int socket, const int *fds, siz
     return r;
 }
 
-int aq_jail_start(const char *job, const int *fds, size_t fd_count, aq_jail **ret, aq_err *err)
+/* One child with its socket: `job`, or one that waits for its job. */
+static int start_child(const char *job, const int *fds, size_t fd_count, pid_t *pid, int *socket,
+                       aq_err *err)
 {
     aq_auto_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     aq_auto_fd int ours = -1;
     aq_auto_fd int theirs = -1;
     int pair[2];
-    aq_jail *j;
-    pid_t pid;
     int r;
 
-    if (fd_count > AQ_JAIL_FDS || strlen(job) >= sizeof j->job)
-        return aq_fail(err, -E2BIG, "jail: too many descriptors or too long a name");
     if (null < 0)
         return aq_fail_errno(err, "cannot open /dev/null");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -150,15 +152,104 @@ int aq_jail_start(const char *job, const int *fds, size_t fd_count, aq_jail **re
     theirs = pair[1];
     if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return aq_fail_errno(err, "cannot set up the jail's socket");
-    if ((r = spawn_with(job, null, theirs, fds, fd_count, &pid, err)) < 0)
+    if ((r = spawn_with(job, null, theirs, fds, fd_count, pid, err)) < 0)
         return r;
-    j = aq_alloc(sizeof *j);
+    *socket = aq_take_fd(ours);
+    return 0;
+}
+
+/* ---- started ahead ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        pid_t pid;
+        int socket;
+    } items[AQ_JAIL_AHEAD];
+    size_t count;
+    pid_t owner; /* after a fork they are still the parent's */
+} ahead = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void end_child(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static bool take_ahead(pid_t *pid, int *socket)
+{
+    bool any;
+
+    pthread_mutex_lock(&ahead.lock);
+    any = ahead.count > 0 && ahead.owner == getpid();
+    if (any) {
+        *pid = ahead.items[0].pid;
+        *socket = ahead.items[0].socket;
+        ahead.count--;
+        memmove(ahead.items, ahead.items + 1, ahead.count * sizeof *ahead.items);
+    }
+    pthread_mutex_unlock(&ahead.lock);
+    return any;
+}
+
+__attribute__((destructor)) static void forget_ahead(void)
+{
+    pid_t pid;
+    int socket;
+
+    while (take_ahead(&pid, &socket)) {
+        close(socket);
+        end_child(pid);
+    }
+}
+
+void aq_jail_expect(size_t count)
+{
+    aq_err ignored;
+
+    if (count == 0)
+        forget_ahead();
+    pthread_mutex_lock(&ahead.lock);
+    ahead.owner = getpid();
+    while (ahead.count < count && ahead.count < AQ_JAIL_AHEAD &&
+           start_child(AQ_JAIL_LATER, NULL, 0, &ahead.items[ahead.count].pid,
+                       &ahead.items[ahead.count].socket, &ignored) == 0)
+        ahead.count++;
+    pthread_mutex_unlock(&ahead.lock);
+}
+
+static aq_jail *new_jail(const char *job, pid_t pid, int socket)
+{
+    aq_jail *j = aq_alloc(sizeof *j);
+
     snprintf(j->job, sizeof j->job, "%s", job);
     j->pid = pid;
-    j->socket = aq_take_fd(ours);
+    j->socket = socket;
     aq_jail_wall(j, WALL_SECONDS);
     aq_jail_limit(j, 1 << 20, 256 << 20);
-    *ret = j;
+    return j;
+}
+
+int aq_jail_start(const char *job, const int *fds, size_t fd_count, aq_jail **ret, aq_err *err)
+{
+    aq_jail *j;
+    pid_t pid = -1;
+    int socket = -1, r;
+
+    if (fd_count > AQ_JAIL_FDS || strlen(job) >= sizeof j->job)
+        return aq_fail(err, -E2BIG, "jail: too many descriptors or too long a name");
+    while (take_ahead(&pid, &socket)) {
+        j = new_jail(job, pid, socket);
+        if (request(j, AQ_JAIL_JOB, job, strlen(job), fds, fd_count, NULL) == 0) {
+            *ret = j;
+            return 0;
+        }
+        aq_jail_stop(j); /* someone ended it; the next one, or a new one */
+    }
+    if ((r = start_child(job, fds, fd_count, &pid, &socket, err)) < 0)
+        return r;
+    *ret = new_jail(job, pid, socket);
     return 0;
 }
 
@@ -177,11 +268,8 @@ void aq_jail_stop(aq_jail *j)
 {
     if (!j)
         return;
-    if (j->pid > 0) {
-        kill(j->pid, SIGKILL);
-        while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
+    if (j->pid > 0)
+        end_child(j->pid);
     close(j->socket);
     aq_buf_free(&j->in);
     free(j);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -542,6 +544,53 @@ static void limits_of_the_caller(void **state)
     assert_int_equal(aq_jail_start("echo", (int[]){-1}, 1, &j, &err), -EBADF);
 }
 
+/* Children that were started ahead do all that others do, and nothing of them stays. */
+static void started_ahead(void **state)
+{
+    aq_jail *j;
+    aq_err err = {0};
+
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left from before */
+    aq_jail_expect(3);
+    answers_arrive(state);
+    descriptors_travel(state);
+    given_descriptors(state);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all three were used */
+    aq_jail_expect(AQ_JAIL_AHEAD + 5);
+    assert_int_equal(outcome("dies", &err), -EPIPE);
+    assert_int_equal(outcome("no-such-job", &err), -EPIPE);
+    assert_non_null(strstr(err.text, "no job of this name"));
+    assert_int_equal(outcome("loops", &err), -ETIME);
+    guarantee_is_stated(state);
+    aq_jail_expect(2);
+    assert_int_equal(aq_jail_start("echo", (int[]){-1}, 1, &j, &err), -EBADF);
+    aq_jail_expect(2);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* they are there */
+    aq_jail_expect(0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* One that was killed while it waited costs nothing but itself. */
+static void one_ahead_was_killed(void **state)
+{
+    int pids[2] = {0};
+    FILE *f;
+
+    aq_jail_expect(2);
+    f = fopen("/proc/thread-self/children", "re");
+    if (f && fscanf(f, "%d %d", &pids[0], &pids[1]) == 2)
+        kill(pids[0], SIGKILL);
+    if (f)
+        fclose(f);
+    while (pids[0] > 0 && waitpid(pids[0], NULL, 0) < 0 && errno == EINTR)
+        ;
+    given_descriptors(state);
+    answers_arrive(state);
+    aq_jail_expect(0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -560,6 +609,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(ready_never_waits),
         cmocka_unit_test(guarantee_is_stated),
         cmocka_unit_test(limits_of_the_caller),
+        cmocka_unit_test(started_ahead),
+        cmocka_unit_test(one_ahead_was_killed),
     };
 
     if (aq_jail_is_child(argc, argv))
