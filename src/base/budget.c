@@ -27,11 +27,6 @@ bool aq_budget_spend(aq_budget *b, aq_budget_kind kind, uint64_t n)
     return b->spent[kind] <= b->limit[kind];
 }
 
-bool aq_budget_exhausted(const aq_budget *b, aq_budget_kind kind)
-{
-    return b->spent[kind] > b->limit[kind];
-}
-
 const char *aq_budget_name(aq_budget_kind kind)
 {
     return table[kind].name;

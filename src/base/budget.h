@@ -21,6 +21,5 @@ typedef struct aq_budget {
 void aq_budget_init(aq_budget *b); /* the defaults of budgets.def */
 /* Spends `n`; false once the limit is passed (the overdraft stays recorded, saturating). */
 bool aq_budget_spend(aq_budget *b, aq_budget_kind kind, uint64_t n);
-bool aq_budget_exhausted(const aq_budget *b, aq_budget_kind kind);
 const char *aq_budget_name(aq_budget_kind kind); /* "unpacked-bytes" */
 const char *aq_budget_what(aq_budget_kind kind); /* "bytes after unpacking" */

@@ -25,10 +25,7 @@ static size_t skip_token(scan *s)
     const char *from = s->p;
 
     if (*s->p == '"') {
-        for (s->p++; s->p < s->end && *s->p != '"'; s->p++)
-            if (*s->p == '\\')
-                s->p++;
-        s->p++;
+        s->p += aq_json_string_end(s->p, (size_t)(s->end - s->p), 0) + 1;
     } else {
         while (s->p < s->end && !strchr(" \t\r\n,:[]{}", *s->p))
             s->p++;
@@ -55,9 +52,7 @@ static int check_size(aq_build *b, const char *text, size_t len)
         if (c == '\n') {
             line++;
         } else if (c == '"') {
-            for (i++; i < len && text[i] != '"'; i++)
-                if (text[i] == '\\')
-                    i++;
+            i = aq_json_string_end(text, len, i);
         } else if (c == '[' || c == '{') {
             nodes++;
             if (++depth > AQ_DOC_DEPTH)

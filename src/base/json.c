@@ -8,6 +8,14 @@
 
 #include "base/cleanup.h"
 
+size_t aq_json_string_end(const char *text, size_t len, size_t at)
+{
+    for (at++; at < len && text[at] != '"'; at++)
+        if (text[at] == '\\')
+            at++;
+    return at < len ? at : len;
+}
+
 /* jansson has a recursion limit of 2,048; ours is lower and checked before it starts, so that
  * depth costs neither stack nor time. Strings are skipped by their own rule. */
 static int check_depth(const char *text, size_t len, const char *name, aq_err *err)
@@ -19,9 +27,7 @@ static int check_depth(const char *text, size_t len, const char *name, aq_err *e
         if (c == '\n') {
             line++;
         } else if (c == '"') {
-            for (i++; i < len && text[i] != '"'; i++)
-                if (text[i] == '\\')
-                    i++;
+            i = aq_json_string_end(text, len, i);
         } else if (c == '[' || c == '{') {
             if (++depth > AQ_JSON_DEPTH)
                 return aq_fail(err, -E2BIG, "%s:%zu: nested deeper than %d levels", name, line,

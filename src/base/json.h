@@ -21,6 +21,8 @@ int aq_json_parse(const char *text, size_t len, const char *name, json_t **ret, 
 int aq_json_canonical(const json_t *value, aq_buf *out);
 int aq_json_digest(const json_t *value, aq_digest *ret);
 
+/* Where the string that starts at `text[at]` ends: at its closing quote, or `len` without one. */
+size_t aq_json_string_end(const char *text, size_t len, size_t at);
 /* Appends `s` as a JSON string with quotes. Bytes that are not UTF-8 must have been quoted by
  * aq_text_quote before. */
 void aq_json_string(aq_buf *out, const char *s);

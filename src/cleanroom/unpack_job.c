@@ -334,6 +334,11 @@ static int not_accepted(job *j, const aq_format *f, const char *name, aq_err *er
 {
     const char *of = aq_part_of_package(name);
 
+    if (j->archive.source.size == 0) {
+        aq_archive_finding(&j->archive, AQ_RULE_INTAKE_EMPTY, true, NULL, 0,
+                           "The file has no bytes: perhaps a download or a packer that failed.");
+        return 0;
+    }
     if (f->name)
         aq_archive_finding(&j->archive, AQ_RULE_INTAKE_FORMAT, true, NULL, 0,
                            "The input is %s, which is not accepted: send " ACCEPTED ".", f->name);

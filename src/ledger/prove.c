@@ -139,6 +139,17 @@ static int signed_checkpoint(const json_t *proof, const char *vkey, aq_checkpoin
     return aq_note_open(note, strlen(note), &v, ret, err);
 }
 
+/* What both kinds of proof have: no other fields, hashes, and a checkpoint that is signed. */
+static int read_proof(const json_t *proof, const char *const *keys, const char *vkey, aq_proof *ret,
+                      aq_checkpoint *checkpoint, aq_err *err)
+{
+    int r = aq_json_only_keys(proof, "proof", keys, err);
+
+    if (r == 0)
+        r = aq_proof_read(json_object_get(proof, "hashes"), ret, err);
+    return r < 0 ? r : signed_checkpoint(proof, vkey, checkpoint, err);
+}
+
 int aq_ledger_check_consistency(const json_t *proof, const char *vkey, aq_err *err)
 {
     static const char *const keys[] = {"from",   "to",         "from_root", "to_root",
@@ -148,12 +159,8 @@ int aq_ledger_check_consistency(const json_t *proof, const char *vkey, aq_err *e
     aq_digest from_root, to_root;
     aq_checkpoint c;
     aq_proof p;
-    int r = aq_json_only_keys(proof, "proof", keys, err);
+    int r = read_proof(proof, keys, vkey, &p, &c, err);
 
-    if (r == 0)
-        r = aq_proof_read(json_object_get(proof, "hashes"), &p, err);
-    if (r == 0)
-        r = signed_checkpoint(proof, vkey, &c, err);
     if (r < 0)
         return r;
     if (from < 0 || to < 0 || !from_hex || !to_hex || aq_digest_parse(from_hex, &from_root) < 0 ||
@@ -174,12 +181,8 @@ int aq_ledger_check_proof(const json_t *proof, const char *vkey, const aq_digest
     aq_checkpoint c;
     aq_digest said, own;
     aq_proof p;
-    int r = aq_json_only_keys(proof, "proof", keys, err);
+    int r = read_proof(proof, keys, vkey, &p, &c, err);
 
-    if (r == 0)
-        r = aq_proof_read(json_object_get(proof, "hashes"), &p, err);
-    if (r == 0)
-        r = signed_checkpoint(proof, vkey, &c, err);
     if (r < 0)
         return r;
     if (aq_json_int(proof, "index", -1) != (int64_t)index)

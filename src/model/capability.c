@@ -18,9 +18,9 @@ typedef int canonical(aq_buf *out, const char *s, aq_err *err);
 static canonical path_pattern, host_pattern, shell_pattern, name_pattern, hook_pattern;
 
 static const struct {
-    const char *name, *what;
+    const char *name;
 } table[AQ_CAP_COUNT] = {
-#define AQ_CAPABILITY(id, name, what) [AQ_CAP_##id] = {name, what},
+#define AQ_CAPABILITY(id, name, what) [AQ_CAP_##id] = {name},
 #include "model/capabilities.def"
 #undef AQ_CAPABILITY
 };
@@ -36,11 +36,6 @@ static canonical *const forms[AQ_CAP_COUNT] = {
 const char *aq_capability_name(aq_capability c)
 {
     return table[c].name;
-}
-
-const char *aq_capability_what(aq_capability c)
-{
-    return table[c].what;
 }
 
 /* "$HOME", "${HOME}" and "~" are one place; another variable keeps its name, in braces. */

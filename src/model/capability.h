@@ -31,7 +31,6 @@ typedef struct aq_capabilities {
 } aq_capabilities;
 
 const char *aq_capability_name(aq_capability c);
-const char *aq_capability_what(aq_capability c);
 
 enum { AQ_CAP_PATTERNS = 512, AQ_CAP_PATTERN = 512 }; /* per group; bytes of one */
 

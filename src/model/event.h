@@ -30,8 +30,7 @@ typedef enum aq_declared {
 enum {
     AQ_EVENT_ARGS = 8,
     AQ_EVENT_DECOYS = 8,
-    AQ_EVENT_TEXT = 4096,  /* bytes of one string; a longer one is cut and marked */
-    AQ_EVENT_BYTES = 65536 /* bytes of one binary record */
+    AQ_EVENT_TEXT = 4096, /* bytes of one string; a longer one is cut and marked */
 };
 
 /* An argument: a number, or bytes (paths, payload heads). */

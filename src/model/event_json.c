@@ -181,7 +181,7 @@ int aq_event_from_json(aq_arena *a, const json_t *line, aq_event *ret, aq_err *e
     static const char *const keys[] = {"args",   "declared", "decoys", "kind", "object",
                                        "op",     "process",  "result", "rule", "seq",
                                        "thread", "time",     NULL};
-    uint64_t process, thread;
+    uint64_t process = 0, thread = 0;
     aq_event e = {0};
     int r = aq_json_only_keys(line, "event", keys, err);
 

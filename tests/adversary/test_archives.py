@@ -616,12 +616,15 @@ def test_formats_that_are_not_accepted(see):
     raw = tar_bytes(*GOOD)
     for data, word in ((bz2.compress(raw), "bzip2"), (lzma.compress(raw), "xz"),
                        (b"7z\xbc\xaf\x27\x1c" + bytes(100), "7z"), (b"hello\n", "no package"),
-                       (b"", "no package"), (gzip.compress(b"not a tar\n"), "gz")):
+                       (gzip.compress(b"not a tar\n"), "gz")):
         seen = see(data)
         assert "intake.format" in seen["rules"]
         message = seen["findings"][0]["message"]
         assert word in message and ".tar.zst" in message
         assert sum(u["bytes"] for u in seen["unread"]) == len(data)
+    seen = see(b"")
+    assert seen["rules"] == ["intake.empty"] and seen["incomplete"] and not seen["unread"]
+    assert "no bytes" in seen["findings"][0]["message"]
 
 
 def test_wasm(see):

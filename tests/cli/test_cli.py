@@ -39,6 +39,46 @@ def test_help_of_help(aquarium):
     assert b"--version" in text
 
 
+def needs(program):
+    assert shutil.which(program), f"{program}: run tools/setup test"
+
+
+def test_completion_of_fish(aquarium, tmp_path):
+    needs("fish")
+    script = tmp_path / "aquarium.fish"
+    script.write_bytes(aquarium.run("completion", "fish", check=0).stdout)
+    for line, want in (("val", "validate"), ("validate --js", "--json"), ("ledger pr", "prove")):
+        done = subprocess.run(["fish", "-N", "-c", f"source {script}; complete -C 'aquarium {line}'"],
+                              capture_output=True, text=True, timeout=60, cwd=tmp_path,
+                              env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+        assert want in done.stdout.split(), (line, done)
+
+
+def test_completion_of_zsh(aquarium, tmp_path):
+    """A terminal, because zsh completes nowhere else: what Tab made of a line is then echoed."""
+    needs("zsh")
+    (tmp_path / "_aquarium").write_bytes(aquarium.run("completion", "zsh", check=0).stdout)
+    typed = (f"fpath=({tmp_path} $fpath); autoload -U compinit; compinit -u -D\r"
+             "aquarium val\t\x01echo one \raquarium validate --js\t\x01echo two \r"
+             "aquarium ledger pr\t\x01echo three \rexit\r")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execvpe("zsh", ["zsh", "-f", "-i"], {"PATH": os.environ["PATH"], "HOME": str(tmp_path),
+                                                "TERM": "dumb", "LANG": "C.UTF-8"})
+    os.write(fd, typed.encode())
+    said = b""
+    try:
+        while more := os.read(fd, 4096):
+            said += more
+    except OSError:  # the terminal's other end is closed
+        pass
+    os.waitpid(pid, 0)
+    os.close(fd)
+    for line in ("one aquarium validate", "two aquarium validate --json", "three aquarium ledger prove"):
+        assert re.search(rf"^{line} ?\r?$", said.decode(), re.M), said.decode()
+
+
 def test_completion_offers_every_command_and_option(aquarium):
     script = aquarium.run("completion", "bash", check=0).stdout.decode()
     probe = script + """
