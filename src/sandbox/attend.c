@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "sandbox/census.h"
 
 enum { LOOK_EVERY_US = 20000, READ_AT_ONCE = 64 << 10 };
 
@@ -37,11 +38,10 @@ static void stop(aq_attendant *a, int limit)
     syscall(SYS_pidfd_send_signal, a->world->init_pidfd, SIGKILL, NULL, 0);
 }
 
-static void look(aq_attendant *a, bool final)
+static void look_at_groups(aq_attendant *a)
 {
     const uint64_t *most = a->world->limits.most;
     aq_cgroup_usage u;
-    struct statfs fs;
 
     aq_cgroup_read(&a->world->cgroup, &u);
     if (u.killed)
@@ -50,6 +50,38 @@ static void look(aq_attendant *a, bool final)
         stop(a, AQ_LIMIT_PROCESSES);
     else if (u.cpu_ns > most[AQ_LIMIT_CPU_NS])
         stop(a, AQ_LIMIT_CPU_NS);
+}
+
+/* Where no cgroup counts, we do. */
+static void look_at_processes(aq_attendant *a)
+{
+    const aq_cgroup *g = &a->world->cgroup;
+    const uint64_t *most = a->world->limits.most;
+    aq_census c;
+
+    if (g->memory && g->pids && g->cpu)
+        return;
+    aq_census_take(a->world->proc, &c);
+    if (!g->pids && c.tasks > most[AQ_LIMIT_PROCESSES])
+        stop(a, AQ_LIMIT_PROCESSES);
+    else if (!g->memory && c.memory > most[AQ_LIMIT_MEMORY] &&
+             (c.memory = aq_census_memory(a->world->proc)) > most[AQ_LIMIT_MEMORY])
+        stop(a, AQ_LIMIT_MEMORY);
+    else if (!g->cpu && c.cpu_ns > most[AQ_LIMIT_CPU_NS])
+        stop(a, AQ_LIMIT_CPU_NS);
+    if (c.memory > a->peak_memory)
+        a->peak_memory = c.memory;
+    if (c.cpu_ns > a->cpu_ns)
+        a->cpu_ns = c.cpu_ns;
+}
+
+static void look(aq_attendant *a, bool final)
+{
+    struct statfs fs;
+
+    look_at_groups(a);
+    if (!final)
+        look_at_processes(a);
     if (fstatfs(a->world->disk, &fs) == 0) {
         if (fs.f_bfree == 0)
             stop(a, AQ_LIMIT_DISK);
@@ -99,16 +131,22 @@ static void close_stream(aq_stream *s)
     s->from = -1;
 }
 
-static void take_output(aq_attendant *a, aq_stream *s, const char *data, size_t n)
+/* Takes what the limit leaves room for, and ends the run where it ends: what a program could still
+ * write before it is dead depends on the machine. */
+static size_t take_output(aq_attendant *a, aq_stream *s, const char *data, size_t n)
 {
+    uint64_t left = a->world->limits.most[AQ_LIMIT_OUTPUT] - a->out[0].bytes - a->out[1].bytes;
     size_t room = sizeof s->head - s->head_len;
 
+    if (n > left) {
+        n = (size_t)left;
+        stop(a, AQ_LIMIT_OUTPUT);
+    }
     aq_hash_add(s->hash, data, n);
     memcpy(s->head + s->head_len, data, n < room ? n : room);
     s->head_len += n < room ? n : room;
     s->bytes += n;
-    if (a->out[0].bytes + a->out[1].bytes > a->world->limits.most[AQ_LIMIT_OUTPUT])
-        stop(a, AQ_LIMIT_OUTPUT);
+    return n;
 }
 
 /* Reads what fits; what nobody wants to have passed on is only counted. */
@@ -128,7 +166,7 @@ static bool fill(aq_attendant *a, aq_stream *s)
         return true;
     }
     if (s->hash)
-        take_output(a, s, s->pending + s->end, (size_t)n);
+        n = (ssize_t)take_output(a, s, s->pending + s->end, (size_t)n);
     if (s->to >= 0 || !s->hash)
         s->end += (size_t)n;
     return true;

@@ -25,7 +25,8 @@ typedef struct aq_attendant {
     aq_world *world;
     aq_stream in, out[2];
     uint64_t deadline_ms;
-    bool has_status; /* init told how the payload ended */
+    uint64_t peak_memory, cpu_ns; /* as counted by us, where no cgroup counts */
+    bool has_status;              /* init told how the payload ended */
     int status;
     bool init_gone;
     volatile int limit;    /* the limit that ended the run, -1 while none did */

@@ -174,6 +174,7 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
                            .outer = -1,
                            .disk = -1,
                            .users = -1,
+                           .proc = -1,
                            .init_pidfd = -1};
     aq->world.privileged = geteuid() == 0;
     aq->world.limits = aq_limits_filled(&plan->limits);

@@ -16,11 +16,11 @@ static void add_limits(aq_arena *a, aq_probe_list *l, const aq_containment *c)
         const char *name, *level, *remedy;
     } limits[] = {
         {"limit.memory", c->memory,
-         "give us a cgroup with the memory controller; until then each process is bounded alone"},
+         "give us a cgroup with the memory controller; until then we count every 20 ms"},
         {"limit.processes", c->processes,
-         "give us a cgroup with the pids controller; until then the kernel counts for the user"},
-        {"limit.cpu", c->cpu,
-         "give us a cgroup; until then processor time is bounded for each process alone"},
+         "give us a cgroup with the pids controller; until then the kernel counts the world's "
+         "user"},
+        {"limit.cpu", c->cpu, "give us a cgroup; until then we count every 20 ms"},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sanitize.h"
 #include "kernel/landlock.h"
 #include "kernel/network.h"
 #include "kernel/process.h"
@@ -36,6 +37,7 @@ static int limits(const aq_world *w, aq_err *err)
 {
     const uint64_t *most = w->limits.most;
     uint64_t seconds = most[AQ_LIMIT_CPU_NS] / 1000000000 + 1;
+    uint64_t data = w->cgroup.memory || AQ_SANITIZED ? RLIM_INFINITY : 2 * most[AQ_LIMIT_MEMORY];
     const struct {
         int resource;
         uint64_t soft, hard;
@@ -49,11 +51,11 @@ static int limits(const aq_world *w, aq_err *err)
         {RLIMIT_RTPRIO, 0, 0},
         {RLIMIT_NICE, 0, 0},
         {RLIMIT_MSGQUEUE, 819200, 819200},
-        /* Where a cgroup counts, these stand behind it and are never met first. */
-        {RLIMIT_NPROC, most[AQ_LIMIT_PROCESSES] + (w->cgroup.pids ? 16 : 0),
-         most[AQ_LIMIT_PROCESSES] + (w->cgroup.pids ? 16 : 0)},
-        {RLIMIT_DATA, w->cgroup.memory ? RLIM_INFINITY : most[AQ_LIMIT_MEMORY],
-         w->cgroup.memory ? RLIM_INFINITY : most[AQ_LIMIT_MEMORY]},
+        /* They stand behind the cgroup, or behind the keeper's own count, and leave it room to see
+         * that the limit was passed. */
+        {RLIMIT_NPROC, most[AQ_LIMIT_PROCESSES] + (w->cgroup.pids ? 16 : 2),
+         most[AQ_LIMIT_PROCESSES] + (w->cgroup.pids ? 16 : 2)},
+        {RLIMIT_DATA, data, data},
     };
     int r = 0;
 
@@ -299,7 +301,9 @@ static int build(aq_world *w, aq_err *err)
         return disk;
     forbid_namespaces();
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
-    return aq_message_send(w->inner, &m, (int[]){disk, users, network}, 3, err);
+    aq_auto_fd int proc = w->held.proc ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    return aq_message_send(w->inner, &m, (int[]){disk, users, network, proc}, proc < 0 ? 3 : 4,
+                           err);
 }
 
 /* Tells how the payload ended, and leaves when nobody else is there. */

@@ -141,6 +141,7 @@ static int hear_both(aq_world *w, aq_err *err)
             w->disk = fds[0];
             w->users = fds[1];
             w->network = fds[2];
+            w->proc = fds[3];
             w->held.clocks = m.number & 1;
             w->held.proc = m.number & 2;
             ready = true;
@@ -308,8 +309,8 @@ static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observa
     }
     o->outputs = outputs;
     o->output_count = 2;
-    o->cpu_ns = u.cpu_ns;
-    o->peak_memory = u.peak_memory;
+    o->cpu_ns = a->world->cgroup.cpu ? u.cpu_ns : a->cpu_ns;
+    o->peak_memory = a->world->cgroup.memory ? u.peak_memory : a->peak_memory;
 }
 
 /* Runs the world from its go to its last process. */

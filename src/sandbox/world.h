@@ -73,6 +73,7 @@ typedef struct aq_world {
     pid_t init, payload;
     int init_pidfd;
     int disk;           /* root of the writable space */
+    int proc;           /* the world's, -1 where it has none */
     int users, network; /* its namespaces */
 } aq_world;
 
@@ -81,7 +82,7 @@ typedef struct aq_world {
 typedef enum aq_word {
     AQ_WORD_MAPPED = 'M',   /* keeper → init: your identities exist */
     AQ_WORD_GO = 'G',       /* keeper → payload */
-    AQ_WORD_READY = 'R',    /* init → keeper, with disk, user and network namespace */
+    AQ_WORD_READY = 'R',    /* init → keeper, with what the keeper needs of it */
     AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level */
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
     AQ_WORD_FAILED = 'F',   /* anyone: text and errno */
@@ -98,7 +99,7 @@ typedef struct aq_message {
     char text[AQ_TEXT];
 } aq_message;
 
-enum { AQ_MESSAGE_FDS = 3 };
+enum { AQ_MESSAGE_FDS = 4 };
 
 int aq_message_send(int fd, const aq_message *m, const int *fds, size_t count, aq_err *err);
 /* Whole messages with terminated text only; -EPIPE at the end. `fds` gets AQ_MESSAGE_FDS numbers,

@@ -1,0 +1,61 @@
+"""What the tests of worlds share: run_world as root and as a plain user, and what it says."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DRIVER = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium")).parent / "tests/escape/run_world"
+PLAIN = 12345  # a user who exists nowhere
+
+
+class Worlds:
+    """Runs commands in worlds, as root or as a plain user."""
+
+    def __init__(self, place, user):
+        self.place, self.user = place, user
+        self.driver = place / f"driver-{os.getpid()}-{user}"
+        shutil.copy(DRIVER, self.driver)
+        place.chmod(0o777)
+        for folder in place.parents:
+            if folder.owner() == "root" and str(folder).startswith("/tmp/"):
+                folder.chmod(0o755)
+
+    def command(self, *command, limits=(), options=()):
+        drop = ["setpriv", f"--reuid={PLAIN}", f"--regid={PLAIN}", "--clear-groups"]
+        args = [str(self.driver), "--json", str(self.place / "out.json"), *options]
+        for limit in limits:
+            args += ["--limit", limit]
+        return (drop if self.user == "plain" and os.geteuid() == 0 else []) + args + ["--", *command]
+
+    def run(self, *command, limits=(), options=(), input=b"", timeout=60):
+        """(what it said as an object, standard output); the object is None when there was no run."""
+        out = self.place / "out.json"
+        out.unlink(missing_ok=True)
+        done = subprocess.run(self.command(*command, limits=limits, options=options), input=input,
+                              timeout=timeout, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.stderr = done.stderr.decode(errors="replace")
+        self.status = done.returncode
+        return json.loads(out.read_text()) if out.exists() else None, done.stdout.decode(errors="replace")
+
+    def python(self, code, *args, **more):
+        said, out = self.run("/usr/bin/python3", "-c", code, *args, **more)
+        assert said is not None, self.stderr
+        return said, out
+
+
+@pytest.fixture(params=["root", "plain"])
+def worlds(request, tmp_path):
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("missing hardware: not root on this machine")
+    return Worlds(tmp_path, request.param)
+
+
+@pytest.fixture
+def as_root(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("missing hardware: not root on this machine")
+    return Worlds(tmp_path, "root")

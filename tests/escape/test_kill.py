@@ -1,0 +1,154 @@
+"""Whoever is killed first, nothing stays: rounds of start, kill -9 of a random process of ours at a
+random moment, and a look at what is left. AQUARIUM_KILL_ROUNDS sets how many (tests/soak: 1,000)."""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+ROUNDS = int(os.environ.get("AQUARIUM_KILL_ROUNDS", "50"))
+KINDS = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time")
+
+
+def processes(mark):
+    """{pid: name} of all processes that come from our driver or carry the mark."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            program = os.readlink(f"/proc/{entry}/exe")
+            line = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().decode(errors="replace")
+            name = pathlib.Path(f"/proc/{entry}/comm").read_text().strip()
+        except OSError:
+            continue
+        if mark in program or mark in line:
+            found[int(entry)] = name
+    return found
+
+
+def namespaces(pids):
+    found = set()
+    for pid in pids:
+        for kind in KINDS:
+            try:
+                found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+            except OSError:
+                pass
+    return found
+
+
+def cgroups(pids=None):
+    """Names of groups of ours; of these owners only, when given."""
+    found = set()
+    for root, folders, _ in os.walk("/sys/fs/cgroup"):
+        found |= {f for f in folders if f.startswith("aquarium-")
+                  and (pids is None or int(f.split("-")[2]) in pids)}
+    return found
+
+
+def wait_until_gone(mark):
+    end = time.monotonic() + 10
+    while processes(mark) and time.monotonic() < end:
+        time.sleep(0.002)
+    return processes(mark)
+
+
+def now():
+    """The kernel's clock in the unit of start times."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def older_than(moment):
+    """All processes that were there at that moment. The kernel gives numbers of namespaces out again
+    at once, and others on this machine make some too: who came later is not ours."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            stat = pathlib.Path(f"/proc/{entry}/stat").read_text() if entry.isdigit() else ""
+        except OSError:
+            continue
+        if stat and int(stat.rsplit(")", 1)[1].split()[19]) <= moment:
+            found.append(entry)
+    return found
+
+
+def wait_until_empty(spaces, moment):
+    end = time.monotonic() + 5
+    while (used := namespaces(older_than(moment)) & spaces) and time.monotonic() < end:
+        time.sleep(0.05)
+    return used
+
+
+def one_round(worlds, mark, chance, whole, seen, fronts):
+    front = subprocess.Popen(
+        worlds.command("sh", "-c", f"sleep 1{mark[-6:]} & sleep 1{mark[-6:]}; echo {mark}",
+                       limits=["wall-ms=20000"]),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    fronts.add(front.pid)
+    time.sleep(whole * 1.5 * chance.random())
+    ours = processes(mark)
+    seen |= namespaces(ours)
+    victim = chance.choice(sorted(ours)) if ours else front.pid
+    try:
+        os.kill(victim, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    # A world that lost its payload's shell goes on with the rest of it; so end what still runs.
+    if victim != front.pid and ours.get(victim) in ("sh", "sleep"):
+        front.kill()
+    front.wait(timeout=30)
+    return ours.get(victim, "front")
+
+
+def test_nothing_survives_a_kill(worlds):
+    chance = random.Random(20)
+    mark = worlds.driver.name
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+    own = namespaces(["self"])
+    files = set(os.listdir(worlds.place)) | set(os.listdir("/tmp"))
+    seen, fronts, victims = set(), set(), {}
+    begun = time.monotonic()
+    worlds.run("true")
+    whole = min(time.monotonic() - begun, 1)  # how long a world takes here
+    for number in range(ROUNDS):
+        spaces = set()
+        victim = one_round(worlds, mark, chance, whole, spaces, fronts)
+        moment = now()
+        victims[victim] = victims.get(victim, 0) + 1
+        left = wait_until_gone(mark)
+        assert not left, (number, victim, left)
+        assert not wait_until_empty(spaces - own, moment), (number, victim)
+        seen |= spaces - own
+    assert seen, "no round ever saw a world"
+    assert pathlib.Path("/proc/self/mountinfo").read_text() == mounts
+    new = (set(os.listdir(worlds.place)) | set(os.listdir("/tmp"))) - files - {"out.json"}
+    assert not [n for n in new if "aquarium" in n or "observation" in n], new
+    end = time.monotonic() + 3
+    while cgroups(fronts) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not cgroups(fronts), victims
+    said, out = worlds.run("echo", "well")
+    assert out == "well\n", (worlds.stderr, victims)
+
+
+def test_what_a_lost_owner_left_is_swept(as_root):
+    """All of ours killed at once: only then a group can stay, and the next start removes it."""
+    mark = as_root.driver.name
+    front = subprocess.Popen(as_root.command("bash", "-c", f"exec -a {mark} sleep 100"),
+                             stdin=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    expected = {"aquarium-keeper", "aquarium-warden", "init", "sleep"}
+    while not expected <= set((ours := processes(mark)).values()) and time.monotonic() < end:
+        time.sleep(0.005)
+    assert expected <= set(ours.values()), ours
+    for name in ("aquarium-warden",):
+        for pid in [p for p, n in ours.items() if n == name]:
+            os.kill(pid, signal.SIGKILL)
+    front.kill()
+    front.wait()
+    assert not wait_until_gone(mark)
+    assert cgroups({front.pid}), "nothing was left, so nothing was shown"
+    as_root.run("true")
+    assert not cgroups({front.pid})
