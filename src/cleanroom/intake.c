@@ -145,10 +145,11 @@ static int read_envelope(aq_arena *a, const char *path, const char **artifact, a
     aq_auto_buf text = {0};
     int r = aq_read_file(AT_FDCWD, path, AQ_ENVELOPE_BYTES, &text, err);
 
-    if (r == 0 && !*artifact)
-        r = find_artifact(a, path, artifact, err);
+    /* What is no envelope has no artifact to look for. */
     if (r == 0)
         r = aq_submission_read(a, aq_buf_str(&text), text.len, base_name(path), ret, err);
+    if (r == 0 && !*artifact && (r = find_artifact(a, path, artifact, err)) < 0)
+        aq_submission_close(ret);
     return r;
 }
 
@@ -214,9 +215,21 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
     in.package.name = aq_text_quoted(a, base_name(path), strlen(base_name(path)), 1024);
     in.package.digest = envelope_digest(path);
     aq_capabilities_seal(&in.manifest.declared);
-    aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "%s", reason);
+    aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "Not an Intake v1 envelope: %s",
+                    reason);
     *ret = in;
     return 0;
+}
+
+/* Who names one file of a package meant its folder. */
+static int refuse_part(const char *path, aq_err *err)
+{
+    const char *of = aq_part_of_package(base_name(path));
+    struct stat st;
+
+    if (!of || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    return aq_fail(err, -EINVAL, "%.300s is one file of %s: name its folder", base_name(path), of);
 }
 
 int aq_intake_open(aq_arena *a, const char *path, const char *artifact, const char *temp_dir,
@@ -230,7 +243,7 @@ int aq_intake_open(aq_arena *a, const char *path, const char *artifact, const ch
         r = read_envelope(a, path, &artifact, &in.submission, err);
         if (r == -EBADMSG || r == -E2BIG || r == -EFBIG)
             return refuse(a, path, err->text, findings, ret, err);
-    } else {
+    } else if ((r = refuse_part(path, err)) == 0) {
         artifact = path;
         r = aq_submission_local(a, &in.submission, err);
     }

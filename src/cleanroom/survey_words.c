@@ -274,6 +274,31 @@ static bool unpinned(const unsigned char *data, size_t at, size_t len)
     return to > from && (wordy(data[from]) || data[from] == '@');
 }
 
+/* The byte before a match of `n` normalised characters that ends at data[at], 0 at the start.
+ * Walks back over what the automaton saw as one character (a run of white space) or as none (a
+ * hidden character). */
+static unsigned char before_match(const unsigned char *data, size_t at, size_t n)
+{
+    const unsigned char *p = data + at + 1;
+
+    while (n > 0 && p > data) {
+        const unsigned char *q;
+        p--;
+        if (space(*p)) {
+            while (p > data && space(p[-1]))
+                p--;
+        } else if (*p >= 0x80) {
+            while (p > data && (*p & 0xc0) == 0x80)
+                p--;
+            q = p;
+            if (aq_text_hidden(aq_utf8_next(&q, data + at + 1)))
+                continue;
+        }
+        n--;
+    }
+    return p > data ? p[-1] : 0;
+}
+
 static bool need_met(uint16_t word, const aq_words_state *s, const unsigned char *data, size_t at,
                      size_t len)
 {
@@ -286,6 +311,9 @@ static bool need_met(uint16_t word, const aq_words_state *s, const unsigned char
         return reads_input(data, at, len, s->table);
     case AQ_NEED_UNPINNED:
         return unpinned(data, at, len);
+    case AQ_NEED_COMMAND:
+        return !strchr(".-", before_match(data, at, strlen(table[word].literal))) ||
+               !before_match(data, at, strlen(table[word].literal));
     case AQ_NEED_NOTHING:
     case AQ_NEED_COMPANY:
         break;
@@ -311,31 +339,6 @@ static bool public_address(const unsigned char *p, const unsigned char *end)
         return false;
     return part[0] != 127 && part[0] != 10 && part[0] != 0 && !(part[0] == 192 && part[1] == 168) &&
            !(part[0] == 172 && part[1] >= 16 && part[1] <= 31);
-}
-
-/* The byte before a match of `n` normalised characters that ends at data[at], 0 at the start.
- * Walks back over what the automaton saw as one character (a run of white space) or as none (a
- * hidden character). */
-static unsigned char before_match(const unsigned char *data, size_t at, size_t n)
-{
-    const unsigned char *p = data + at + 1;
-
-    while (n > 0 && p > data) {
-        const unsigned char *q;
-        p--;
-        if (space(*p)) {
-            while (p > data && space(p[-1]))
-                p--;
-        } else if (*p >= 0x80) {
-            while (p > data && (*p & 0xc0) == 0x80)
-                p--;
-            q = p;
-            if (aq_text_hidden(aq_utf8_next(&q, data + at + 1)))
-                continue;
-        }
-        n--;
-    }
-    return p > data ? p[-1] : 0;
 }
 
 static void end_words(const aq_words *w, const aq_words_state *s, const unsigned char *data,

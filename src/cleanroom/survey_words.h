@@ -22,6 +22,7 @@ typedef enum aq_word_need {
     AQ_NEED_INPUT,    /* the program reads its input: no script is named behind it */
     AQ_NEED_NAME,     /* these very letters at the end of a longer name; weak, too */
     AQ_NEED_UNPINNED, /* a package without a version behind it */
+    AQ_NEED_COMMAND,  /* neither a dot nor a dash before it: no method, no file name */
 } aq_word_need;
 
 typedef struct aq_word {

@@ -1,6 +1,10 @@
 /* Which sandbox tier a package asks for: the stricter of what its publisher's tier and its
  * capabilities, declared and implied, call for. The tables are the source's: ★ T0, ● and ◆ T1, ○
- * and ◐ T2; pure compute T0, files and named hosts T1, shell, any host and subagents T2. */
+ * and ◐ T2; pure compute T0, files and named hosts T1, shell, any host and subagents T2.
+ *
+ * What a manifest starts is of two sorts. The package's own code in a language's own runtime (a
+ * path, or "python3 src/count.py") needs processes and files: T1. Everything else that it has run,
+ * a shell or a program of the host, is shell: T2. */
 #include <string.h>
 
 #include "cleanroom/report.h"
@@ -67,6 +71,35 @@ static bool broad_network(const aq_cap_group *g)
     return false;
 }
 
+/* Is it the package's own code: a relative path, alone or behind a language's runtime, with nothing
+ * that only a shell understands? Shell scripts are shell. */
+static bool own_code(const char *command)
+{
+    static const char *const runtimes[] = {"node", "python", "python3", "ruby", "perl", "php"};
+    size_t n = strcspn(command, " ");
+    const char *path = command;
+
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        if (strlen(runtimes[i]) == n && strncmp(command, runtimes[i], n) == 0 && command[n])
+            path = command + n + 1;
+    if (command[strcspn(command, "$`;|&<>(){}*?~\"'\\\n")] || path[0] == '/' || path[0] == '-' ||
+        strstr(path, ".."))
+        return false;
+    n = strcspn(path, " ");
+    if (path == command && !memchr(path, '/', n))
+        return false; /* a program of the host, found by its name */
+    return n > 0 && !(n > 3 && strncmp(path + n - 3, ".sh", 3) == 0) &&
+           !(n > 5 && strncmp(path + n - 5, ".bash", 5) == 0);
+}
+
+static bool all_own_code(const aq_cap_group *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (!own_code(g->patterns[i]))
+            return false;
+    return true;
+}
+
 static unsigned raise_to(unsigned tier, unsigned asked, const char *reason, const char **why)
 {
     if (asked <= tier)
@@ -88,9 +121,14 @@ const char *aq_tier_wanted(const aq_submission *s, const aq_manifest *m, const c
     for (size_t i = 0; i < AQ_CAP_COUNT; i++)
         if (m->declared.group[i].count > 0)
             tier = raise_to(tier, by_capability[i].tier, by_capability[i].why, why);
-    for (size_t i = 0; i < AQ_CAP_COUNT; i++)
-        if (m->implied.group[i].count > 0)
+    for (size_t i = 0; i < AQ_CAP_COUNT; i++) {
+        if (m->implied.group[i].count == 0)
+            continue;
+        if (i == AQ_CAP_SHELL && all_own_code(&m->implied.group[i]))
+            tier = raise_to(tier, 1, "its manifest starts code of its own", why);
+        else
             tier = raise_to(tier, by_implied[i].tier, by_implied[i].why, why);
+    }
     if (broad_network(&m->implied.group[AQ_CAP_NETWORK]))
         tier = raise_to(tier, 2, "its manifest connects it to any host", why);
     if (broad_network(&m->declared.group[AQ_CAP_NETWORK]))

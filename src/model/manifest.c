@@ -648,9 +648,7 @@ int aq_manifest_detect(aq_arena *a, const aq_package *package, const unsigned ch
         collect(&d);
     }
     if (d.count && d.items[0].rank < RANK_COMPONENT)
-        speak(&d);
-    else
-        aq_findings_add(findings, AQ_RULE_MANIFEST_MISSING, NULL, "no file is a manifest we know");
+        speak(&d); /* that there is none is for L0 to tell */
     find_pages(&d, d.count && m.file ? &d.items[0] : NULL);
     find_setup_script(&d);
     if (d.too_many)

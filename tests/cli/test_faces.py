@@ -94,3 +94,35 @@ def test_rules_are_named_in_the_text(aquarium, tmp_path):
     (copy / "SKILL.md").write_text("No front matter at all.\n")
     text = aquarium.run("validate", copy).stdout.decode()
     assert "[intake.manifest.no-front-matter]" in text
+
+
+def test_one_file_of_a_package_is_no_package(aquarium, tmp_path):
+    (tmp_path / "package.json").write_text('{"name":"x"}')
+    for path, words in ((SKILL / "SKILL.md", b"SKILL.md is one file of a skill: name its folder"),
+                        (tmp_path / "package.json", b"package.json is one file of a package")):
+        done = aquarium.run("validate", path, check=64)
+        assert words in done.stderr and done.stdout == b""
+
+
+def test_a_report_is_no_envelope(aquarium, tmp_path):
+    report = tmp_path / "report.json"
+    aquarium.run("validate", "--quiet", "--report", report, SKILL, check=3)
+    found = aquarium.validate(report, check=2)["findings"]
+    assert found[0]["message"].startswith("Not an Intake v1 envelope: report.json")
+
+
+def test_what_cannot_be_taken_apart(aquarium, tmp_path):
+    (tmp_path / "notes.txt").write_text("Just some notes.\n" * 40)
+    head = aquarium.run("validate", tmp_path / "notes.txt", check=2).stdout.decode().splitlines()[0]
+    assert "680 bytes, none of it read" in head and "0 files" not in head
+    (tmp_path / "plain").mkdir()
+    shutil.copy(tmp_path / "notes.txt", tmp_path / "plain")
+    found = [f["rule"] for f in aquarium.validate(tmp_path / "plain", check=2)["findings"]
+             if "manifest" in f["rule"]]
+    assert found == ["l0.manifest.none"]
+
+
+def test_own_code_asks_for_one_tier(aquarium):
+    for name in ("weather-mcp", "line-counter"):
+        assert aquarium.validate(ROOT / "examples" / name)["tier"] == "t1", name
+    assert aquarium.validate(ROOT / "examples/review-plugin")["tier"] == "t2"

@@ -142,6 +142,42 @@ static void what_is_implied(void **state)
     }
 }
 
+/* Own code in its own runtime is T1; a shell, or a program of the host, is T2. */
+static void own_code_is_not_shell(void **state)
+{
+    static const struct {
+        const char *command;
+        unsigned tier;
+    } commands[] = {
+        {"python3 src/count.py", 1},
+        {"node dist/server.js --stdio", 1},
+        {"src/server.js", 1},
+        {"./bin/tool", 1},
+        {"python3 -c 'import os'", 2},
+        {"python3 /tmp/x.py", 2},
+        {"python3 ../x.py", 2},
+        {"bash run.sh", 2},
+        {"hooks/note.sh", 2},
+        {"node a.js; curl x", 2},
+        {"node a.js | sh", 2},
+        {"node $HOME/a.js", 2},
+        {"npx -y tool", 2},
+        {"tool", 2},
+        {"/usr/bin/tool", 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        aq_manifest m = {
+            .kind = AQ_KIND_ARC, .declared = {.present = true}, .implied = {.present = true}};
+        const char *two[] = {"src/own.py", commands[i].command};
+        m.declared.group[AQ_CAP_SHELL].present = true;
+        m.implied.group[AQ_CAP_SHELL] = (aq_cap_group){true, two, 2};
+        if (wanted(AQ_TIER_LOCAL, &m) != commands[i].tier)
+            fail_msg("%s", commands[i].command);
+    }
+}
+
 static void a_claim_opens_no_weaker_sandbox(void **state)
 {
     aq_manifest m = {.kind = AQ_KIND_WASM, .declared = {.present = true}};
@@ -165,6 +201,7 @@ int main(void)
         cmocka_unit_test(one_broad_host_among_many),
         cmocka_unit_test(nothing_or_none_is_said),
         cmocka_unit_test(what_is_implied),
+        cmocka_unit_test(own_code_is_not_shell),
         cmocka_unit_test(a_claim_opens_no_weaker_sandbox),
     };
 
