@@ -8,6 +8,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
+/* Names of files and words of a command line are a stranger's bytes, and the text may go to a
+ * terminal: what would command it, or hide or reorder words, becomes a question mark. */
+static void make_printable(char *text)
+{
+    unsigned char *p = (unsigned char *)text, *end = p + strlen(text);
+
+    while (p < end) {
+        const unsigned char *next = p;
+        int32_t c = aq_utf8_next(&next, end);
+        if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c > 0xa0 && aq_text_hidden(c)))
+            memset(p, '?', (size_t)(next - p));
+        p += next - p;
+    }
+}
+
 int aq_fail(aq_err *err, int code, const char *fmt, ...)
 {
     if (err) {
@@ -16,6 +33,7 @@ int aq_fail(aq_err *err, int code, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(err->text, sizeof err->text, fmt, ap);
         va_end(ap);
+        make_printable(err->text);
     }
     return code;
 }
@@ -34,6 +52,7 @@ int aq_fail_errno(aq_err *err, const char *fmt, ...)
         va_end(ap);
         n = strlen(err->text);
         snprintf(err->text + n, sizeof err->text - n, ": %s", strerror(saved));
+        make_printable(err->text);
     }
     return -saved;
 }
@@ -52,6 +71,7 @@ int aq_err_within(aq_err *err, const char *fmt, ...)
     va_end(ap);
     n = strlen(err->text);
     snprintf(err->text + n, sizeof err->text - n, ": %s", inner);
+    make_printable(err->text);
     return err->code ? err->code : -EIO;
 }
 

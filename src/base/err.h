@@ -13,6 +13,9 @@ typedef struct aq_err {
     char text[480];
 } aq_err;
 
+/* Control characters and malformed bytes in what is put into the text become question marks: it may
+ * go to a terminal as it is. */
+
 /* Sets the text and returns `code`, so that `return aq_fail(err, -EINVAL, …)` reads as one act.
  * `err` may be NULL where the caller only needs the number. */
 int aq_fail(aq_err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -31,35 +31,75 @@ char *aq_home_path(const char *given, aq_err *err)
     return aq_buf_take(&b);
 }
 
-int aq_home_open(const char *path, aq_home *ret, aq_err *err)
+/* Who owns the folder, or can write to it, can replace the keys. */
+static int check_owner(const aq_home *h, aq_err *err)
+{
+    struct stat st;
+
+    if (fstat(h->dirfd, &st) < 0)
+        return aq_fail_errno(err, "cannot look at the state folder %s", h->path);
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return aq_fail(err, -EPERM,
+                       "state folder %s belongs to another user; name your own with "
+                       "--state DIR",
+                       h->path);
+    if (st.st_mode & 022)
+        return aq_fail(err, -EPERM, "state folder %s can be written by others: chmod go-w it",
+                       h->path);
+    return 0;
+}
+
+/* A ledger is made only for a store that knows of none: else it was removed, and an empty one in
+ * its place would have forgotten what was revoked. */
+static int open_ledger(aq_home *h, bool make, aq_err *err)
+{
+    uint64_t known = 0;
+    int r;
+
+    if (faccessat(h->dirfd, "ledger", F_OK, 0) == 0)
+        return aq_ledger_open(h->dirfd, h->keys, &h->ledger, err);
+    if ((r = aq_store_entries(h->store, &known, err)) < 0 || (!make && known == 0))
+        return r;
+    if (known > 0)
+        return aq_fail(err, -EBADMSG,
+                       "the ledger is gone, but the store knows of %llu entries: "
+                       "put it back",
+                       (unsigned long long)known);
+    return aq_ledger_open(h->dirfd, h->keys, &h->ledger, err);
+}
+
+static int open_home(const char *path, bool make, bool lost, aq_home *ret, aq_err *err)
 {
     __attribute__((cleanup(aq_home_close))) aq_home h = {.dirfd = -1};
-    struct stat st;
     int r;
 
     h.path = aq_home_path(path, err);
     if (!h.path)
         return err->code;
-    r = aq_make_dirs(h.path, err);
-    if (r < 0)
+    if (make && (r = aq_make_dirs(h.path, err)) < 0)
         return aq_err_within(err, "state folder");
     h.dirfd = open(h.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (h.dirfd < 0 || fstat(h.dirfd, &st) < 0)
+    if (h.dirfd < 0)
         return aq_fail_errno(err, "cannot open the state folder %s", h.path);
-    /* Who can write here can replace the keys. */
-    if (st.st_mode & 022)
-        return aq_fail(err, -EPERM, "state folder %s can be written by others: chmod go-w it",
-                       h.path);
-    if ((r = aq_keys_open(h.dirfd, &h.keys, err)) < 0 ||
-        (r = aq_store_open(h.path, &h.store, err)) < 0 ||
-        (r = aq_ledger_open(h.dirfd, h.keys, &h.ledger, err)) < 0)
+    if ((r = check_owner(&h, err)) < 0 || (r = aq_keys_open(h.dirfd, &h.keys, err)) < 0 ||
+        (r = aq_store_open(h.path, &h.store, err)) < 0)
+        return r;
+    r = open_ledger(&h, make, err);
+    if (r == -EBADMSG && lost && !h.ledger)
+        r = 0;
+    if (r < 0)
         return r;
     *ret = h;
     h = (aq_home){.dirfd = -1};
     return 0;
 }
 
-int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err)
+int aq_home_open(const char *path, aq_home *ret, aq_err *err)
+{
+    return open_home(path, true, false, ret, err);
+}
+
+static int must_exist(const char *path, aq_err *err)
 {
     aq_auto_free char *found = aq_home_path(path, err);
     aq_auto_buf key = {0};
@@ -72,25 +112,55 @@ int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err)
                        "no state folder at %s: the first 'aquarium validate' makes one; name "
                        "another with --state DIR",
                        found);
-    return aq_home_open(path, ret, err);
+    return 0;
+}
+
+int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err)
+{
+    int r = must_exist(path, err);
+
+    return r < 0 ? r : open_home(path, true, false, ret, err);
+}
+
+int aq_home_open_to_check(const char *path, aq_home *ret, aq_err *err)
+{
+    int r = must_exist(path, err);
+
+    return r < 0 ? r : open_home(path, false, true, ret, err);
+}
+
+static int check_marked(aq_home *h, aq_err *err)
+{
+    aq_auto_buf entry = {0};
+    aq_digest marked, leaf;
+    uint64_t entries = 0;
+    int r = aq_store_marked(h->store, &entries, &marked, err);
+
+    if (r < 0 || entries == 0 || (r = aq_ledger_entry(h->ledger, entries - 1, &entry, err)) < 0)
+        return r;
+    leaf = aq_ledger_leaf(aq_buf_str(&entry), entry.len);
+    if (!aq_digest_equal(&leaf, &marked))
+        return aq_fail(err, -EBADMSG,
+                       "entry %llu of the ledger is another one than the store "
+                       "knows: it was replaced; put the right one back",
+                       (unsigned long long)(entries - 1));
+    return 0;
 }
 
 int aq_home_check_ledger(aq_home *h, aq_err *err)
 {
     uint64_t known = 0, size = 0;
-    aq_auto_buf note = {0};
-    aq_digest root;
     int r = aq_store_entries(h->store, &known, err);
 
-    if (r == 0)
-        r = aq_ledger_checkpoint(h->ledger, &note, &size, &root, err);
-    if (r == -ENOENT) /* never published */
-        r = 0;
-    if (r < 0 || known <= size)
+    if (r == 0 && h->ledger)
+        r = aq_ledger_size(h->ledger, &size, err);
+    if (r == 0 && known <= size)
+        return check_marked(h, err);
+    if (r < 0)
         return r;
     return aq_fail(err, -EBADMSG,
-                   "the ledger has %llu published entries, but the store knows of %llu: it was cut "
-                   "or replaced; put the right one back",
+                   "the ledger has %llu entries, but the store knows of %llu: it was cut or "
+                   "replaced; put the right one back",
                    (unsigned long long)size, (unsigned long long)known);
 }
 

@@ -24,8 +24,11 @@ char *aq_home_path(const char *given, aq_err *err); /* NULL with `err` set; the 
 int aq_home_open(const char *path, aq_home *ret, aq_err *err);
 /* As above, but makes nothing: -ENOENT when there is no state folder yet. */
 int aq_home_open_existing(const char *path, aq_home *ret, aq_err *err);
+/* As above for who only checks: the ledger may be missing, and then it is NULL. */
+int aq_home_open_to_check(const char *path, aq_home *ret, aq_err *err);
 void aq_home_close(aq_home *h);
-/* The store remembers which entry each report got: -EBADMSG when the ledger does not reach so far.
+/* The store remembers which entry each report and revocation got: -EBADMSG when the ledger does not
+ * reach so far, or has another entry there.
  * Appending to a ledger that was cut or wiped would make a second history. */
 int aq_home_check_ledger(aq_home *h, aq_err *err);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -40,15 +41,16 @@ bool aq_flag(const aq_command *c, const aq_args *a, const char *name)
 
 int aq_say_usage(const aq_command *c, const char *fmt, ...)
 {
+    aq_auto_buf text = {0};
+    aq_err err;
     va_list ap;
 
-    fputs("aquarium: ", stderr);
-    if (c)
-        fprintf(stderr, "%s: ", c->name);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    aq_buf_addv(&text, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "\nSee 'aquarium %s%s--help'.\n", c ? c->name : "", c ? " " : "");
+    aq_fail(&err, -EINVAL, "%s", aq_buf_str(&text)); /* words of the command line made printable */
+    fprintf(stderr, "aquarium: %s%s%s\n", c ? c->name : "", c ? ": " : "", err.text);
+    fprintf(stderr, "See 'aquarium %s%s--help'.\n", c ? c->name : "", c ? " " : "");
     return AQ_EXIT_USAGE;
 }
 

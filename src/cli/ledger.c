@@ -273,7 +273,9 @@ static int withdraw(aq_home *home, const aq_args *args)
     json_object_set_new(body, "revokes", json_integer((json_int_t)index));
     if (json_object_set_new(body, "reason", json_string(reason)) < 0)
         return aq_say_usage(&aq_command_ledger, "--reason must be UTF-8 text");
+    /* Marked before it is published: an older copy of the ledger must not undo it. */
     if (aq_ledger_append(home->ledger, body, &at, &leaf, &err) < 0 ||
+        aq_store_mark(home->store, at + 1, &leaf, &err) < 0 ||
         aq_ledger_publish(home->ledger, &err) < 0)
         return aq_say_failed(&err);
     json_object_update(json, body);

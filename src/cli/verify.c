@@ -96,7 +96,19 @@ static void check_verdict(outcome *o, const aq_evidence *e, const char *require)
     note(o, "verdict", good ? HOLDS : NOT_MET, text);
 }
 
-static void check_package(outcome *o, const aq_evidence *e, const char *path)
+/* The budgets of the walk: with others the same package has another digest. */
+static int budgets(const aq_home *home, aq_budget *ret, aq_err *err)
+{
+    aq_policy policy;
+    int r = home->dirfd < 0 ? 0 : aq_policy_load(home->dirfd, home->path, &policy, err);
+
+    aq_budget_init(ret);
+    if (r >= 0 && home->dirfd >= 0)
+        aq_policy_apply(&policy, ret);
+    return r < 0 ? r : 0;
+}
+
+static void check_package(outcome *o, const aq_evidence *e, const aq_home *home, const char *path)
 {
     aq_auto_arena a = aq_arena_new();
     aq_findings *findings = aq_findings_new(a);
@@ -105,13 +117,16 @@ static void check_package(outcome *o, const aq_evidence *e, const char *path)
     aq_budget budget;
     aq_err err = {0};
 
-    aq_budget_init(&budget);
-    if (aq_unpack(a, path, NULL, &budget, findings, NULL, NULL, &package, &err) < 0) {
+    if (budgets(home, &budget, &err) < 0 ||
+        aq_unpack(a, path, NULL, &budget, findings, NULL, NULL, &package, &err) < 0) {
         note(o, "package", CANNOT_TELL, err.text);
         return;
     }
     snprintf(text, sizeof text, "its digest is %s", aq_digest_hex(&package.digest, hex));
-    if (!aq_digest_equal(&package.digest, &e->package))
+    if (findings->per_rule[AQ_RULE_INTAKE_BUDGET] || findings->per_rule[AQ_RULE_INTAKE_RATIO])
+        note(o, "package", CANNOT_TELL,
+             "a budget ended before all of it was read; the policy at the review may be another");
+    else if (!aq_digest_equal(&package.digest, &e->package))
         note(o, "package", DOES_NOT_HOLD,
              "this is not the package that was reviewed: its digest is another (A5)");
     else if (findings->incomplete || package.unread_count)
@@ -295,6 +310,18 @@ static void free_means(means *m)
     aq_home_close(&m->home);
 }
 
+/* An old copy of our own ledger has forgotten what was revoked since. The store has not. */
+static bool reaches_far_enough(outcome *o, const means *m)
+{
+    aq_home home = m->home;
+    aq_err err = {0};
+    int r = m->copy || !home.store ? 0 : aq_home_check_ledger(&home, &err);
+
+    if (r < 0)
+        note(o, "revocation", r == -EBADMSG ? DOES_NOT_HOLD : CANNOT_TELL, err.text);
+    return r == 0;
+}
+
 static void check_all(const aq_command *c, const aq_args *args, const means *m,
                       const json_t *document, const aq_evidence *e, outcome *o)
 {
@@ -310,14 +337,14 @@ static void check_all(const aq_command *c, const aq_args *args, const means *m,
         vkey = aq_buf_str(&own);
     }
     check_proof(o, e, document, vkey);
-    if (!aq_flag(c, args, "no-revocation"))
+    if (!aq_flag(c, args, "no-revocation") && reaches_far_enough(o, m))
         check_revocation(o, e, vkey, ledger);
     if (m->max_age >= 0)
         check_age(o, e, m->max_age);
     if (require)
         check_verdict(o, e, require);
     if (args->operands > 1)
-        check_package(o, e, args->operand[1]);
+        check_package(o, e, &m->home, args->operand[1]);
 }
 
 /* Keys and ledgers, from the command line or the state folder. Nothing is made: checking must not
@@ -336,7 +363,7 @@ static int gather(const aq_command *c, const aq_args *args, means *m, aq_err *er
             return r;
         m->have_key = m->foreign_key = true;
     } else {
-        r = aq_home_open_existing(aq_arg(c, args, "state"), &m->home, err);
+        r = aq_home_open_to_check(aq_arg(c, args, "state"), &m->home, err);
         if (r < 0 && r != -ENOENT)
             return r;
         m->have_key = r == 0;
@@ -376,7 +403,8 @@ static int run(const aq_args *args)
     if (r != AQ_PARSE_RUN)
         return r;
     if (args->operands > 1 && access(args->operand[1], R_OK) < 0) {
-        fprintf(stderr, "aquarium: cannot open %s: %s\n", args->operand[1], strerror(errno));
+        aq_fail_errno(&err, "cannot open %s", args->operand[1]);
+        aq_say_failed(&err);
         return AQ_EXIT_USAGE;
     }
     r = gather(c, args, &m, &err);

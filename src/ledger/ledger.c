@@ -263,6 +263,14 @@ static int total(aq_ledger *l, const aq_checkpoint *c, uint64_t *ret, aq_err *er
     return l->sequence ? l->sequence->ops->size(l->sequence, ret, err) : 0;
 }
 
+int aq_ledger_size(aq_ledger *l, uint64_t *ret, aq_err *err)
+{
+    aq_checkpoint c;
+    int r = aq_ledger_published(l, NULL, &c, err);
+
+    return r < 0 ? r : total(l, &c, ret, err);
+}
+
 static int copy_entry(void *arg, uint64_t index, const void *entry, size_t len, aq_err *err)
 {
     (void)index;

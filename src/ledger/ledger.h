@@ -108,6 +108,8 @@ typedef struct aq_ledger_audit {
 
 /* Reads everything again: entries, chain, tiles, checkpoint, signature. */
 int aq_ledger_verify(aq_ledger *l, aq_ledger_audit *ret, aq_err *err);
+/* Entries that there are, published or not. */
+int aq_ledger_size(aq_ledger *l, uint64_t *ret, aq_err *err);
 int aq_ledger_entry(aq_ledger *l, uint64_t index, aq_buf *entry, aq_err *err);
 /* Is evidence of this verdict entry revoked? 1 with the reason, 0 not, negative on failure. */
 int aq_ledger_revoked(aq_ledger *l, uint64_t index, aq_buf *reason, aq_err *err);

@@ -32,8 +32,14 @@ int aq_store_finish(aq_store *s, const char *submission, const aq_package *packa
                     const aq_digest *verdict_digest, const json_t *report, uint64_t ledger_index,
                     aq_err *err);
 
-/* How many ledger entries the reports kept here imply: one more than the greatest index, or 0. */
+/* How many ledger entries the reports and the mark kept here imply: one more than the greatest
+ * index, or 0. */
 int aq_store_entries(aq_store *s, uint64_t *ret, aq_err *err);
+/* Remembers that the ledger has `entries` entries, the last of them with this leaf hash. For what
+ * leaves no report, and must not be undone by putting an older ledger back. */
+int aq_store_mark(aq_store *s, uint64_t entries, const aq_digest *leaf, aq_err *err);
+/* The greatest of these; 0 entries when there was none. */
+int aq_store_marked(aq_store *s, uint64_t *entries, aq_digest *leaf, aq_err *err);
 
 /* Submissions of `publisher` since `since` (seconds since 1970), this one included. Its case and
  * Unicode form do not count. */

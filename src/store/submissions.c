@@ -165,6 +165,40 @@ int aq_store_entries(aq_store *s, uint64_t *ret, aq_err *err)
     return 0;
 }
 
+int aq_store_mark(aq_store *s, uint64_t entries, const aq_digest *leaf, aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_lock(s, err);
+
+    if (r < 0)
+        return r;
+    r = aq_store_statement(s, AQ_SQL_MARK, &q, err);
+    if (r == 0) {
+        sqlite3_bind_int64(q, 1, (sqlite3_int64)entries);
+        aq_bind_digest(q, 2, leaf);
+        r = aq_store_run(s, q, "marking the ledger's length", err);
+    }
+    return aq_store_unlock(s, r, err);
+}
+
+int aq_store_marked(aq_store *s, uint64_t *entries, aq_digest *leaf, aq_err *err)
+{
+    sqlite3_stmt *q;
+    int r = aq_store_statement(s, AQ_SQL_MARK_GET, &q, err);
+    const void *hash;
+
+    *entries = 0;
+    if (r < 0 || (r = aq_store_row(s, q, "reading the ledger's length", err)) < 0)
+        return r;
+    hash = r > 0 ? sqlite3_column_blob(q, 1) : NULL;
+    if (hash && sqlite3_column_bytes(q, 1) == (int)sizeof leaf->b) {
+        *entries = (uint64_t)sqlite3_column_int64(q, 0);
+        memcpy(leaf->b, hash, sizeof leaf->b);
+    }
+    sqlite3_reset(q);
+    return 0;
+}
+
 int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err)
 {
     aq_auto_buf folded = {0};

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, ROOT
+from conftest import PROGRAM, ROOT, SANITIZER
 
 COMMANDS = re.findall(r"^AQ_COMMAND\((\w+)\)", (ROOT / "src/cli/commands.def").read_text(), re.M)
 SKILL = ROOT / "examples/hello-skill"
@@ -434,3 +434,32 @@ def test_state_folder_writable_by_others_is_refused(aquarium):
     state.mkdir(mode=0o777)
     state.chmod(0o777)
     assert b"chmod" in aquarium.run("validate", SKILL, check=70).stderr
+
+
+def test_strange_words_do_not_command_the_terminal(aquarium, tmp_path):
+    bad = "\x1b[31mred\u202e\x9b"
+    (tmp_path / bad).mkdir()
+    (tmp_path / "n.json").write_text('{"' + bad.replace("\x1b", "\\u001b") + '": 1}')
+    for args in (["validate", bad], [bad], ["validate", "--" + bad], ["verify", bad],
+                 ["ledger", "show", bad], ["ledger", "check", bad], ["verify", "--max-age", bad, "x"],
+                 ["index", "import", bad], ["index", "import", "n.json"], ["ledger", "check", "n.json"],
+                 ["validate", "--report", bad + "/x/y", SKILL], ["ledger", bad], ["help", bad]):
+        done = aquarium.run(*args, cwd=tmp_path)
+        for out in (done.stdout, done.stderr):
+            assert b"\x1b" not in out and b"\xc2\x9b" not in out and b"\xe2\x80\xae" not in out, args
+    plain = aquarium.run("validate", "n\u00e4chste", cwd=tmp_path).stderr.decode()
+    assert "n\u00e4chste" in plain
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_closed_standard_descriptors(aquarium, tmp_path, closed):
+    """What is said must not go into a file that got the number of a closed descriptor."""
+    shell = " ".join(["exec", str(PROGRAM), "validate", "--report", str(tmp_path / "r.json"),
+                      "--json", str(SKILL), *(f"{n}>&-" for n in closed)])
+    done = subprocess.run(["sh", "-c", shell], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env={"PATH": os.environ["PATH"], "HOME": str(tmp_path),
+                               "AQUARIUM_HOME": str(aquarium.state / "state"), **SANITIZER})
+    assert done.returncode in (3, 70), done.stderr
+    aquarium.run("ledger", "verify", check=0)
+    for path in [p for p in (aquarium.state / "state").rglob("*") if p.is_file()]:
+        assert not path.read_bytes().startswith(b'{"schema":"aquarium/report'), path

@@ -104,7 +104,66 @@ def test_a_ledger_that_was_cut_or_wiped_is_noticed(made, tmp_path):
     assert b"cut or replaced" in aq.run("validate", SKILL, check=70).stderr
     shutil.rmtree(ledger)  # wiped
     assert points(aq.run("verify", "--json", evidence, check=2))["revocation"] is False
+    assert b"gone" in aq.run("ledger", "verify", check=2).stdout
+    assert b"gone" in aq.run("validate", SKILL, check=70).stderr
+    assert not ledger.exists()  # an empty one in its place would have forgotten everything
+    ledger.mkdir()
+    assert points(aq.run("verify", "--json", evidence, check=2))["revocation"] is False
+
+
+def test_a_revocation_is_not_undone_by_an_old_ledger(made, tmp_path):
+    aq, evidence = made
+    ledger, old = aq.state / "state/ledger", tmp_path / "old"
+    shutil.copytree(ledger, old)
+    index = json.loads(aq.run("verify", "--json", evidence, check=0).stdout)["ledger_index"]
+    aq.run("ledger", "revoke", index, "--reason", "stolen key", check=0)
+    now = tmp_path / "now"
+    shutil.copytree(ledger, now)
+    shutil.rmtree(ledger)
+    shutil.copytree(old, ledger)
+    assert points(aq.run("verify", "--json", evidence, check=2))["revocation"] is False
     assert b"cut or replaced" in aq.run("ledger", "verify", check=2).stdout
+    # the old one grown on by entries of another history is no better
+    store = aq.state / "state/store.db"
+    with sqlite3.connect(store) as db:
+        kept = db.execute("SELECT entries, leaf FROM mark").fetchall()
+        db.execute("DELETE FROM mark")
+    db.close()
+    aq.run("validate", ROOT / "examples/line-counter", check=3)
+    with sqlite3.connect(store) as db:
+        db.executemany("INSERT INTO mark VALUES (1, ?, ?)", kept)
+    db.close()
+    assert points(aq.run("verify", "--json", evidence, check=2))["revocation"] is False
+    # and the right one still tells of the revocation, not of a cut
+    with sqlite3.connect(store) as db:
+        db.execute("DELETE FROM report WHERE ledger_index > ?", (index,))
+    db.close()
+    shutil.rmtree(ledger)
+    shutil.copytree(now, ledger)
+    assert b"stolen key" in aq.run("verify", evidence, check=2).stdout
+
+
+def test_budgets_of_the_policy_hold_at_verification(aquarium, tmp_path):
+    package, evidence = tmp_path / "package", tmp_path / "evidence.json"
+    shutil.copytree(SKILL, package)
+    for i in range(20):
+        (package / f"file{i}.txt").write_text(f"{i}\n")
+    policy = aquarium.state / "state/policy.yaml"
+    aquarium.run("validate", "--evidence", evidence, package, check=3)
+    assert points(aquarium.run("verify", "--json", evidence, package, check=0))["package"] is True
+    policy.write_text("budgets:\n  files: 10\n")
+    done = aquarium.run("verify", "--json", evidence, package, check=3)
+    assert points(done)["package"] is None and b"budget" in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_state_folder_of_another_user_is_refused(aquarium):
+    state = aquarium.state / "state"
+    aquarium.run("validate", SKILL, check=3)
+    os.chown(state, 12345, 12345)
+    assert b"belongs to another user" in aquarium.run("validate", SKILL, check=70).stderr
+    os.chown(state, 0, 0)
+    aquarium.run("validate", SKILL, check=3)
 
 
 def test_hostile_evidence_cannot_speak_to_the_terminal(made, tmp_path):

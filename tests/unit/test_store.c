@@ -343,7 +343,7 @@ static void version_1_is_brought_up_to_date(void **state)
     run_sql(dir, aq_buf_str(&sql));
     assert_int_equal(aq_store_open(dir, &f.store, &err), 0);
     assert_int_equal(aq_store_version(f.store, &version, &err), 0);
-    assert_int_equal(version, 3);
+    assert_int_equal(version, 4);
     assert_int_equal(aq_store_report(f.store, again.id, &report, &err), 0);
     assert_int_equal(aq_store_begin(f.store, &again, &err), -EEXIST);
     assert_int_equal(aq_store_rate(f.store, "Acme", 1790000000, &count, &err), 0);
@@ -377,8 +377,8 @@ static void strange_files_are_refused(void **state)
         const char *sql, *says;
         int code;
     } cases[] = {
-        {"PRAGMA application_id=1097945972; PRAGMA user_version=4; CREATE TABLE x(y)",
-         "schema version 4", -EPROTONOSUPPORT},
+        {"PRAGMA application_id=1097945972; PRAGMA user_version=5; CREATE TABLE x(y)",
+         "schema version 5", -EPROTONOSUPPORT},
         {"CREATE TABLE recipes(name)", "another program", -EBADMSG},
         {"PRAGMA user_version=1; CREATE TABLE submission(name)", "another program", -EBADMSG},
     };
