@@ -1,0 +1,118 @@
+/* What the decoders share: reading arguments, naming objects, building events. For this room. */
+#pragma once
+
+#include "observe/internal.h"
+
+/* Argument n of the current call in its usual widths. */
+static inline int32_t aq_arg_int(const aq_task *k, int n)
+{
+    return (int32_t)aq_regs_arg(k, n);
+}
+static inline int64_t aq_arg_long(const aq_task *k, int n)
+{
+    return (int64_t)aq_regs_arg(k, n);
+}
+
+/* Events: an op and its kind from ops.def, then arguments, then aq_note. */
+aq_event aq_event_of(aq_event_kind kind, const char *op);
+void aq_event_number(aq_event *e, const char *name, int64_t value);
+void aq_event_bytes(aq_event *e, const char *name, const char *bytes, size_t len, bool cut);
+void aq_event_text(aq_event *e, const char *name, const char *text);
+void aq_event_object(aq_event *e, const char *object);
+
+/* As aq_note, for a process none of whose tasks is there any more. */
+void aq_note_proc(aq_tracer *t, aq_proc *p, uint32_t thread, aq_event *e);
+
+/* decode.c: shapes. "d l flags:i": one word an argument of the call.
+ *   -       not looked at
+ *   d       directory descriptor of the path that follows
+ *   p, l    a path; with l its last part is not followed. The first is the object, a second has a
+ * name f       a descriptor; its name is the object, or an argument where it has a name i, u, n a
+ * number: int, unsigned int, long F       an int of AT_ flags, which may change how the path before
+ * it is followed s       a text t       a struct timespec, in nanoseconds A word and its name are
+ * written word:name. */
+void aq_shape_look(aq_tracer *t, aq_task *k);
+void aq_shape_note(aq_tracer *t, aq_task *k, long result);
+void aq_shape_fill(aq_tracer *t, aq_task *k,
+                   aq_event *e); /* object and arguments, without noting */
+
+/* Reads the path at `at` and resolves it. `follow`: also its last part. */
+void aq_look_path(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow);
+void aq_look_other(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow);
+void aq_look_read_path(aq_task *k, int dir, uint64_t at); /* only reads */
+/* Puts object and, where it differs, "given". */
+void aq_event_path(const aq_look *l, aq_event *e);
+
+/* resolve.c: what a path means to a task now. Always gives a name, at worst the path as given
+ * behind the directory that it is relative to. */
+void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                size_t cap);
+pid_t aq_inner_pid(aq_task *k); /* of its process, in its own namespace; 0 when it cannot be told */
+pid_t aq_inner_number(const aq_task *k); /* of the task itself */
+/* The process with this number in the namespace of `k`, or NULL. */
+aq_proc *aq_proc_inner(aq_tracer *t, aq_task *k, pid_t inner);
+/* What a link below /proc/TID says, or an empty string. */
+void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap);
+
+/* descriptor.c */
+aq_fd *aq_fd_slot(aq_tracer *t, aq_task *k,
+                  int fd); /* as aq_fd_of, to be changed; NULL when not open */
+void aq_fd_renew(aq_tracer *t, aq_task *k, int fd); /* it was connected or bound: name it again */
+void aq_fd_forget_range(aq_tracer *t, aq_task *k, unsigned first, unsigned last);
+void aq_fd_end(aq_tracer *t, aq_proc *p); /* totals of all that are open at its end */
+/* "198.51.100.7:443", "[::1]:53", "unix:/run/x", "netlink:0"; returns the port, 0 where none. */
+uint16_t aq_address_text(const void *address, size_t len, char *ret, size_t cap);
+
+/* flood.c */
+enum { AQ_FLOOD_OPS = 128 };                                       /* ops.def has fewer */
+bool aq_flood_passes(aq_tracer *t, aq_proc *p, const aq_event *e); /* false: counted only */
+void aq_flood_end(aq_tracer *t, aq_proc *p);                       /* says what was counted only */
+void aq_flood_close(aq_tracer *t);
+
+/* ops.def */
+typedef struct aq_op {
+    aq_event_kind kind;
+    const char *op;
+    uint32_t limit; /* events of one process with one object; further ones are counted */
+    const char *what;
+} aq_op;
+extern const aq_op aq_ops[];
+extern const size_t aq_op_count;
+
+/* The looks and notes that calls.def names. */
+typedef void aq_looker(aq_tracer *t, aq_task *k);
+typedef void aq_noter(aq_tracer *t, aq_task *k, long result);
+/* decode_file.c */
+aq_looker aq_look_open, aq_look_close, aq_look_close_range, aq_look_dup2, aq_look_memory,
+    aq_look_ioctl, aq_look_stat, aq_look_fcntl;
+aq_noter aq_note_opened, aq_note_dup, aq_note_fcntl, aq_note_ioctl, aq_note_list, aq_note_memory,
+    aq_note_copy, aq_note_new_fd;
+/* decode_io.c */
+aq_noter aq_note_read, aq_note_write, aq_note_send, aq_note_receive;
+/* decode_net.c */
+aq_looker aq_look_address;
+aq_noter aq_note_socket, aq_note_bind, aq_note_connect, aq_note_accept;
+
+/* A descriptor was used: an event when it is the first time in this direction. */
+void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result);
+
+/* A message on its way out, as look kept it in aq_look.bytes; `len` bytes follow. */
+typedef struct aq_message {
+    char address[144]; /* where it is addressed to; empty: to the socket's peer */
+    uint16_t port, len;
+    bool control;
+} aq_message;
+/* The meaning of a message: questions, requests, greetings. */
+void aq_note_payload(aq_tracer *t, aq_task *k, const aq_fd *f, const aq_message *m,
+                     const char *data, bool first, long result);
+/* Descriptors that came with a message. */
+void aq_note_rights(aq_tracer *t, aq_task *k, uint64_t header);
+/* The address at `at`, as text; a unix path resolved. Returns the port. */
+uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char *ret, size_t cap);
+/* decode_process.c */
+aq_looker aq_look_clone, aq_look_exec, aq_look_prctl, aq_look_limit, aq_look_pidfd;
+aq_noter aq_note_clone, aq_note_exec, aq_note_kill, aq_note_pidfd_kill, aq_note_prctl,
+    aq_note_refused;
+/* decode_time.c */
+aq_looker aq_look_sleep, aq_look_wait, aq_look_timer;
+aq_noter aq_note_sleep, aq_note_wait, aq_note_now, aq_note_timer, aq_note_random;

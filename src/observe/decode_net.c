@@ -1,0 +1,261 @@
+/* The network as events: sockets, addresses, and what messages say. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "kernel/syscalls.h"
+#include "observe/decode.h"
+#include "observe/payload.h"
+
+enum { DNS_PORT = 53, RIGHTS = 32 };
+
+/* ---- addresses ---- */
+
+uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char *ret, size_t cap)
+{
+    struct sockaddr_storage s = {0};
+    size_t head = offsetof(struct sockaddr_un, sun_path);
+    char path[AQ_PATH], name[2 * AQ_PATH];
+
+    *ret = '\0';
+    if (len > sizeof s)
+        len = sizeof s;
+    if (!aq_tracee_get(k, at, &s, len))
+        return 0;
+    if (s.ss_family == AF_UNIX && len > head && ((char *)&s)[head] != '\0') {
+        snprintf(path, sizeof path, "%.*s", (int)(len - head), (char *)&s + head);
+        aq_resolve(t, k, -100 /* AT_FDCWD */, path, true, name, sizeof name);
+        snprintf(ret, cap, "unix:%s", name);
+        return 0;
+    }
+    return aq_address_text(&s, len, ret, cap);
+}
+
+void aq_look_address(aq_tracer *t, aq_task *k)
+{
+    aq_look *l = aq_look_of(k);
+
+    l->number[0] = aq_read_address(t, k, aq_regs_arg(k, 1), (uint32_t)aq_regs_arg(k, 2), l->name,
+                                   sizeof l->name);
+}
+
+/* ---- sockets ---- */
+
+static const char *socket_text(int family, int type, char *ret, size_t cap)
+{
+    static const char *const families[] = {
+        [AF_UNIX] = "unix",       [AF_INET] = "inet",     [AF_INET6] = "inet6",
+        [AF_NETLINK] = "netlink", [AF_PACKET] = "packet", [AF_VSOCK] = "vsock"};
+    static const char *const types[] = {[SOCK_STREAM] = "stream",
+                                        [SOCK_DGRAM] = "datagram",
+                                        [SOCK_RAW] = "raw",
+                                        [SOCK_SEQPACKET] = "packets"};
+    const char *f = family >= 0 && family <= AF_VSOCK ? families[family] : NULL;
+    const char *y = type >= 0 && type <= SOCK_SEQPACKET ? types[type] : NULL;
+
+    snprintf(ret, cap, "%s/%s", f ? f : "other", y ? y : "other");
+    return ret;
+}
+
+void aq_note_socket(aq_tracer *t, aq_task *k, long result)
+{
+    int family = aq_arg_int(k, 0), type = aq_arg_int(k, 1);
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "socket");
+    char text[32];
+
+    if (k->nr == AQ_NR_socket && result >= 0)
+        aq_fd_forget(t, k, (int)result);
+    aq_event_object(&e, socket_text(family, type & 0xf, text, sizeof text));
+    aq_event_number(&e, "family", family);
+    aq_event_number(&e, "type", type);
+    aq_event_number(&e, "protocol", aq_arg_int(k, 2));
+    e.result = result;
+    aq_note(t, k, &e);
+}
+
+static void rename_socket(aq_tracer *t, aq_task *k, const aq_look *l)
+{
+    aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
+
+    if (!f || f->kind != AQ_FD_SOCKET)
+        return;
+    free(f->name);
+    f->name = aq_strdup(l->name);
+    f->port = (uint16_t)l->number[0];
+}
+
+static void note_address(aq_tracer *t, aq_task *k, const char *op, long result)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, op);
+
+    aq_event_object(&e, aq_look_of(k)->name);
+    aq_event_text(&e, "socket", aq_fd_of(t, k, aq_arg_int(k, 0))->stream ? "stream" : "datagram");
+    e.result = result;
+    aq_note(t, k, &e);
+}
+
+void aq_note_bind(aq_tracer *t, aq_task *k, long result)
+{
+    note_address(t, k, "bind", result);
+    aq_look_of(k)->number[0] = 0; /* the port is ours, not the peer's */
+    if (result == 0)
+        rename_socket(t, k, aq_look_of(k));
+}
+
+/* While a connection is under way the kernel names no peer yet, so it is remembered from here. */
+void aq_note_connect(aq_tracer *t, aq_task *k, long result)
+{
+    note_address(t, k, "connect", result);
+    if (result == 0 || result == -EINPROGRESS)
+        rename_socket(t, k, aq_look_of(k));
+}
+
+void aq_note_accept(aq_tracer *t, aq_task *k, long result)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "accept");
+    char at[256];
+
+    if (result == -EAGAIN)
+        return;
+    snprintf(at, sizeof at, "%s", aq_fd_of(t, k, aq_arg_int(k, 0))->name ?: "");
+    if (result >= 0) {
+        aq_fd_forget(t, k, (int)result);
+        aq_event_object(&e, aq_fd_of(t, k, (int)result)->name);
+    }
+    aq_event_text(&e, "at", at);
+    e.result = result;
+    aq_note(t, k, &e);
+}
+
+/* ---- what messages say ---- */
+
+static void note_questions(aq_tracer *t, aq_task *k, const char *server, const char *data,
+                           size_t len, long result)
+{
+    aq_dns_question q;
+
+    for (unsigned i = 0; i < AQ_DNS_QUESTIONS && aq_payload_dns(data, len, i, &q) == 0; i++) {
+        aq_event e = aq_event_of(AQ_EVENT_NETWORK, "dns-query");
+
+        aq_event_object(&e, q.name);
+        aq_event_number(&e, "type", q.type);
+        aq_event_number(&e, "class", q.class);
+        aq_event_text(&e, "server", server);
+        e.result = result;
+        aq_note(t, k, &e);
+    }
+}
+
+static void object_slice(aq_event *e, aq_slice s)
+{
+    e->object = s.at;
+    e->object_cut = s.len > AQ_EVENT_TEXT;
+    e->object_len = e->object_cut ? AQ_EVENT_TEXT : s.len;
+}
+
+static void note_request(aq_tracer *t, aq_task *k, const char *peer, const aq_http_head *h,
+                         long result)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "http-request");
+
+    if (h->host.len > 0)
+        object_slice(&e, h->host);
+    else
+        aq_event_object(&e, peer);
+    aq_event_bytes(&e, "method", h->method.at, h->method.len, false);
+    aq_event_bytes(&e, "target", h->target.at, h->target.len, false);
+    aq_event_text(&e, "peer", peer);
+    e.result = result;
+    aq_note(t, k, &e);
+}
+
+static void note_greeting(aq_tracer *t, aq_task *k, const char *peer, const aq_tls_hello *h,
+                          long result)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "tls-hello");
+
+    if (h->name.len > 0)
+        object_slice(&e, h->name);
+    if (h->alpn.len > 0)
+        aq_event_bytes(&e, "alpn", h->alpn.at, h->alpn.len, false);
+    if (h->hidden)
+        aq_event_number(&e, "hidden", 1);
+    if (h->cut)
+        aq_event_number(&e, "cut", 1);
+    aq_event_text(&e, "peer", peer);
+    e.result = result;
+    aq_note(t, k, &e);
+}
+
+void aq_note_payload(aq_tracer *t, aq_task *k, const aq_fd *f, const aq_message *m,
+                     const char *data, bool first, long result)
+{
+    const char *peer = *m->address ? m->address : f->name ? f->name : "";
+    uint16_t port = *m->address ? m->port : f->port;
+    aq_http_head http;
+    aq_tls_hello tls;
+
+    if (m->len == 0)
+        return;
+    if (port == DNS_PORT) {
+        size_t skip = f->stream ? 2 : 0; /* over TCP each message has its length before it */
+
+        if (m->len > skip)
+            note_questions(t, k, peer, data + skip, m->len - skip, result);
+        return;
+    }
+    if (!f->stream)
+        return;
+    if (aq_payload_http(data, m->len, &http))
+        note_request(t, k, peer, &http, result);
+    else if (first && aq_payload_tls(data, m->len, &tls))
+        note_greeting(t, k, peer, &tls, result);
+}
+
+/* ---- descriptors in messages ---- */
+
+static void note_right(aq_tracer *t, aq_task *k, int fd)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "descriptor");
+    char from[256];
+
+    snprintf(from, sizeof from, "%s", aq_fd_of(t, k, aq_arg_int(k, 0))->name ?: "");
+    aq_fd_forget(t, k, fd);
+    aq_event_object(&e, aq_fd_of(t, k, fd)->name);
+    aq_event_text(&e, "from", from);
+    e.result = fd;
+    aq_note(t, k, &e);
+}
+
+void aq_note_rights(aq_tracer *t, aq_task *k, uint64_t header)
+{
+    struct msghdr h;
+    char control[1024];
+    size_t at = 0, len;
+    int left = RIGHTS;
+
+    if (!aq_tracee_get(k, header, &h, sizeof h) || !h.msg_control)
+        return;
+    len = h.msg_controllen < sizeof control ? h.msg_controllen : sizeof control;
+    if (!aq_tracee_get(k, (uint64_t)(uintptr_t)h.msg_control, control, len))
+        return;
+    while (at + sizeof(struct cmsghdr) <= len) {
+        struct cmsghdr c;
+        int fd;
+
+        memcpy(&c, control + at, sizeof c);
+        if (c.cmsg_len < sizeof c || c.cmsg_len > len - at)
+            return;
+        if (c.cmsg_level == SOL_SOCKET && c.cmsg_type == SCM_RIGHTS)
+            for (size_t i = sizeof c; i + sizeof fd <= c.cmsg_len && left > 0;
+                 i += sizeof fd, left--) {
+                memcpy(&fd, control + at + i, sizeof fd);
+                note_right(t, k, fd);
+            }
+        at += CMSG_ALIGN(c.cmsg_len);
+    }
+}

@@ -1,0 +1,285 @@
+/* Descriptors of the world: what they are and what was moved through them.
+ *
+ * A small table a process remembers descriptors by number. A number leaves the table whenever the
+ * kernel might have given it another meaning (close, dup2, exec, a new descriptor), in every
+ * process that shares the descriptor table; its totals become an event then. What was not
+ * remembered is asked from /proc, which tells the truth and costs a little. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "observe/decode.h"
+
+static const aq_fd closed = {.fd = -1, .kind = AQ_FD_NONE};
+
+int aq_fd_borrow(const aq_task *k, int fd)
+{
+    return (int)syscall(SYS_pidfd_getfd, k->proc->pidfd, fd, 0);
+}
+
+static void unix_text(const struct sockaddr_un *u, size_t len, char *ret, size_t cap)
+{
+    size_t head = offsetof(struct sockaddr_un, sun_path), n = len - head;
+
+    if (len <= head) {
+        snprintf(ret, cap, "unix:");
+    } else if (u->sun_path[0] == '\0') {
+        n = n > cap - 8 ? cap - 8 : n;
+        snprintf(ret, cap, "unix:@");
+        memcpy(ret + 6, u->sun_path + 1, n - 1);
+        ret[6 + n - 1] = '\0';
+    } else {
+        snprintf(ret, cap, "unix:%.*s", (int)strnlen(u->sun_path, n), u->sun_path);
+    }
+}
+
+uint16_t aq_address_text(const void *address, size_t len, char *ret, size_t cap)
+{
+    struct sockaddr_storage s = {0};
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&s;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&s;
+    char host[INET6_ADDRSTRLEN] = "";
+
+    memcpy(&s, address, len < sizeof s ? len : sizeof s);
+    *ret = '\0';
+    if (len < sizeof s.ss_family)
+        return 0;
+    switch (s.ss_family) {
+    case AF_INET:
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        snprintf(ret, cap, "%s:%u", host, ntohs(in->sin_port));
+        return ntohs(in->sin_port);
+    case AF_INET6:
+        if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+            inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, host, sizeof host);
+            snprintf(ret, cap, "%s:%u", host, ntohs(in6->sin6_port));
+        } else {
+            inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+            snprintf(ret, cap, "[%s]:%u", host, ntohs(in6->sin6_port));
+        }
+        return ntohs(in6->sin6_port);
+    case AF_UNIX:
+        unix_text((const struct sockaddr_un *)&s, len < sizeof s ? len : sizeof s, ret, cap);
+        return 0;
+    default:
+        snprintf(ret, cap, "family-%u", s.ss_family);
+        return 0;
+    }
+}
+
+/* A socket is named by its peer, else by where it listens, else by what it is. Its inode number,
+ * which /proc shows, means nothing. */
+static void name_socket(aq_task *k, aq_fd *f)
+{
+    struct sockaddr_storage s;
+    socklen_t len = sizeof s, n = sizeof(int);
+    char text[256];
+    int type = 0, family = 0;
+
+    free(f->name);
+    f->name = NULL;
+    f->port = 0;
+    aq_auto_fd int fd = aq_fd_borrow(k, f->fd);
+    if (fd >= 0) {
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
+        n = sizeof(int);
+        getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n);
+        f->stream = type == SOCK_STREAM;
+        if (getpeername(fd, (struct sockaddr *)&s, &len) == 0 &&
+            (len > sizeof s.ss_family || family != AF_UNIX)) {
+            f->port = aq_address_text(&s, len, text, sizeof text);
+            f->name = aq_strdup(text);
+            return;
+        }
+    }
+    snprintf(text, sizeof text, "socket:%d/%d", family, type);
+    f->name = aq_strdup(text);
+}
+
+/* Where /proc lists the descriptors of this task. Kept open for a whole process, unless its threads
+ * have tables of their own; the caller closes it when `*keep` is false. */
+static int folder_of(aq_task *k, bool *keep)
+{
+    aq_proc *p = k->proc;
+    char path[64];
+    int fd;
+
+    *keep = !p->split;
+    if (*keep && p->fd_folder > 0)
+        return p->fd_folder - 1;
+    snprintf(path, sizeof path, "/proc/%d/fd", p->split ? k->tid : p->pid);
+    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*keep)
+        p->fd_folder = fd + 1;
+    return fd;
+}
+
+/* Numbers of pipes differ from run to run and say nothing. */
+static void name_other(int folder, aq_fd *f)
+{
+    char link[16], name[AQ_PATH + 32];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "%d", f->fd);
+    n = readlinkat(folder, link, name, sizeof name - 1);
+    if (n > 0)
+        name[n] = '\0';
+    else /* its path is longer than the kernel tells */
+        snprintf(name, sizeof name, "(unnamed)");
+    if (strncmp(name, "pipe:[", 6) == 0)
+        name[4] = '\0';
+    f->name = aq_strdup(name);
+}
+
+static aq_fd_kind kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return AQ_FD_FILE;
+    case S_IFDIR:
+        return AQ_FD_DIR;
+    case S_IFIFO:
+        return AQ_FD_PIPE;
+    case S_IFSOCK:
+        return AQ_FD_SOCKET;
+    case S_IFCHR:
+    case S_IFBLK:
+        return AQ_FD_DEVICE;
+    default:
+        return AQ_FD_OTHER;
+    }
+}
+
+static void totals(aq_tracer *t, aq_proc *p, uint32_t thread, aq_fd *f)
+{
+    aq_event e = aq_event_of(f->kind == AQ_FD_SOCKET ? AQ_EVENT_NETWORK : AQ_EVENT_FILE, "totals");
+
+    if (f->fd >= 0 && (f->read || f->written)) {
+        aq_event_object(&e, f->name);
+        aq_event_number(&e, "read", (int64_t)f->read);
+        aq_event_number(&e, "written", (int64_t)f->written);
+        aq_note_proc(t, p, thread, &e);
+    }
+    free(f->name);
+    *f = closed;
+}
+
+static aq_fd *place_of(aq_proc *p, int fd)
+{
+    return &p->fds[(unsigned)fd % AQ_FD_SLOTS];
+}
+
+static aq_fd *fill(aq_tracer *t, aq_task *k, int folder, int fd)
+{
+    aq_fd *f = place_of(k->proc, fd);
+    struct stat s;
+    char link[16];
+
+    snprintf(link, sizeof link, "%d", fd);
+    if (folder < 0 || fstatat(folder, link, &s, 0) != 0)
+        return NULL;
+    totals(t, k->proc, k->ordinal, f); /* of the one that had the place */
+    *f = (aq_fd){
+        .fd = fd, .kind = kind_of(s.st_mode), .ino = (uint64_t)s.st_ino, .dev = (uint64_t)s.st_dev};
+    if (f->kind == AQ_FD_SOCKET)
+        name_socket(k, f);
+    else
+        name_other(folder, f);
+    return f;
+}
+
+aq_fd *aq_fd_slot(aq_tracer *t, aq_task *k, int fd)
+{
+    aq_fd *f;
+    bool keep;
+    int folder;
+
+    if (fd < 0)
+        return NULL;
+    f = place_of(k->proc, fd);
+    if (f->fd == fd && !k->proc->split)
+        return f;
+    folder = folder_of(k, &keep);
+    f = fill(t, k, folder, fd);
+    if (!keep && folder >= 0)
+        close(folder);
+    if (!f && keep && k->tid != k->proc->pid) {
+        /* A leader that ended before its threads has no table any more: each is asked for itself.
+         */
+        k->proc->split = true;
+        return aq_fd_slot(t, k, fd);
+    }
+    return f;
+}
+
+const aq_fd *aq_fd_of(aq_tracer *t, aq_task *k, int fd)
+{
+    const aq_fd *f = aq_fd_slot(t, k, fd);
+
+    return f ? f : &closed;
+}
+
+void aq_fd_renew(aq_tracer *t, aq_task *k, int fd)
+{
+    aq_fd *f = aq_fd_slot(t, k, fd);
+
+    if (f && f->kind == AQ_FD_SOCKET)
+        name_socket(k, f);
+}
+
+static bool shares(const aq_proc *a, const aq_proc *b)
+{
+    return a == b || (a->fd_space != 0 && a->fd_space == b->fd_space);
+}
+
+void aq_fd_forget_range(aq_tracer *t, aq_task *k, unsigned first, unsigned last)
+{
+    for (aq_proc *p = t->procs; p; p = p->next) {
+        if (!shares(p, k->proc))
+            continue;
+        for (int i = 0; i < AQ_FD_SLOTS; i++) {
+            aq_fd *f = &p->fds[i];
+
+            if (f->fd >= 0 && (unsigned)f->fd >= first && (unsigned)f->fd <= last)
+                totals(t, p, p == k->proc ? k->ordinal : 0, f);
+        }
+    }
+}
+
+void aq_fd_forget(aq_tracer *t, aq_task *k, int fd)
+{
+    if (fd < 0)
+        return;
+    if (k->proc->fd_space != 0) {
+        aq_fd_forget_range(t, k, (unsigned)fd, (unsigned)fd);
+        return;
+    }
+    if (place_of(k->proc, fd)->fd == fd)
+        totals(t, k->proc, k->ordinal, place_of(k->proc, fd));
+}
+
+/* After exec: the table is its own again, and those that close on exec are gone. */
+void aq_fd_forget_all(aq_tracer *t, aq_task *k)
+{
+    k->proc->fd_space = 0;
+    aq_fd_forget_range(t, k, 0, ~0u);
+}
+
+void aq_fd_end(aq_tracer *t, aq_proc *p)
+{
+    for (int i = 0; i < AQ_FD_SLOTS; i++)
+        totals(t, p, 0, &p->fds[i]);
+    if (p->fd_folder > 0)
+        close(p->fd_folder - 1);
+    p->fd_folder = 0;
+}

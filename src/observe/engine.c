@@ -1,0 +1,617 @@
+/* The stop loop: resumes the one task whose turn it is, waits for its next stop, and carries out
+ * what the table of calls says. See tracer.h for the theory.
+ *
+ * Invariants:
+ *  E1  at most one task is AQ_TASK_RUNNING; all others are in a ptrace stop or wait in the kernel.
+ *  E2  arguments are read only at an entry stop, and the call runs before any other task does.
+ *  E3  a call that the table does not know, or refuses, was trapped by the kernel before we saw it.
+ *  E4  every call of the world passes on_entry or on_trap once as a first attempt, and is counted.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "observe/internal.h"
+
+enum {
+    TICK_MS = 10,      /* of the wall clock, while a task runs */
+    PREEMPT_TICKS = 3, /* without a stop, while others wait */
+    BLOCKED_TICKS = 2, /* asleep inside a call */
+    OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP |
+              PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+              PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC,
+    RESTART_FIRST = 512, /* the kernel's private codes: ERESTARTSYS … ERESTART_RESTARTBLOCK */
+    RESTART_NOHAND = 514,
+    RESTART_BLOCK = 516,
+};
+
+static uint64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+const char *aq_stop_name(aq_stop s)
+{
+    static const char *const names[AQ_STOP_REASONS] = {
+        [AQ_STOP_NONE] = "none",       [AQ_STOP_ASLEEP] = "asleep", [AQ_STOP_CALLS] = "calls",
+        [AQ_STOP_TASKS] = "tasks",     [AQ_STOP_TIME] = "time",     [AQ_STOP_WALL] = "wall",
+        [AQ_STOP_WRITTEN] = "written", [AQ_STOP_ASKED] = "asked",
+    };
+
+    return names[s];
+}
+
+/* ---- one call ---- */
+
+static void finish(aq_tracer *t, aq_task *k, long result)
+{
+    const aq_decoder *d =
+        k->row->treat == AQ_TREAT_REFUSE && !k->row->decoder ? &aq_decode_refusal : k->row->decoder;
+
+    if (d && d->note)
+        d->note(t, k, result);
+    k->row = NULL;
+    k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
+    k->rule = NULL;
+    k->done = 0;
+    t->activity++;
+}
+
+void aq_engine_step(aq_tracer *t, aq_task *k, aq_step step)
+{
+    switch (step) {
+    case AQ_STEP_RUN:
+        k->state = AQ_TASK_READY;
+        k->wants_exit = true;
+        break;
+    case AQ_STEP_GO:
+        k->state = AQ_TASK_READY;
+        k->wants_exit = false;
+        finish(t, k, 0);
+        break;
+    case AQ_STEP_DONE:
+        k->state = AQ_TASK_READY;
+        k->wants_exit = false;
+        k->at_exit = false;
+        aq_tracee_restore(k);
+        aq_regs_answer(k, k->answer);
+        k->patched = false;
+        finish(t, k, k->answer);
+        break;
+    case AQ_STEP_PARKED:
+        aq_tracee_restore(k);
+        k->dirty = k->patched = false;
+        break;
+    }
+}
+
+void aq_engine_attempt(aq_tracer *t, aq_task *k)
+{
+    const aq_call_row *row = k->row;
+
+    if (k->interrupted)
+        aq_engine_step(t, k, AQ_STEP_RUN);
+    else if (row->attempt)
+        aq_engine_step(t, k, row->attempt(t, k));
+    else
+        aq_engine_step(t, k, row->decoder && row->decoder->note ? AQ_STEP_RUN : AQ_STEP_GO);
+}
+
+static void begin(aq_tracer *t, aq_task *k)
+{
+    aq_proc *p = k->proc;
+
+    k->row = aq_call_row_of(k->nr);
+    if (k->nr >= 0 && k->nr < AQ_CALL_NUMBERS && k->row->treat != AQ_TREAT_UNKNOWN)
+        p->counts[k->nr]++;
+    else
+        p->unknown++;
+    t->end.calls++;
+    t->quantum++;
+    aq_clock_tick(t, k, k->row->attempt == aq_try_time);
+    if (t->plan.calls && t->end.calls > t->plan.calls)
+        t->end.stop = AQ_STOP_CALLS;
+}
+
+/* A call that a signal interrupted and the kernel made again is the same one: its deadline stays.
+ */
+static bool same_call(const aq_task *k, const struct user_regs_struct *r)
+{
+    return k->row && k->retry && r->rip == k->in.rip && r->rsp == k->in.rsp &&
+           r->orig_rax == k->in.orig_rax && r->rdi == k->in.rdi && r->rsi == k->in.rsi;
+}
+
+static void on_entry(aq_tracer *t, aq_task *k)
+{
+    struct user_regs_struct r;
+
+    if (aq_regs_load(k, &r) != 0)
+        return;
+    if (!t->started) { /* our own child on its way to exec */
+        k->in = r;
+        k->nr = (long)r.orig_rax;
+        k->wants_exit = false;
+        if (k->nr == SYS_execve || k->nr == SYS_execveat) {
+            k->row = aq_call_row_of(k->nr);
+            k->wants_exit = true;
+        }
+        return;
+    }
+    if (!same_call(k, &r)) {
+        k->in = r;
+        k->nr = (long)r.orig_rax;
+        k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
+        k->dirty = k->patched = false;
+        k->done = 0;
+        k->rule = NULL;
+        begin(t, k);
+        if (k->row->decoder && k->row->decoder->look)
+            k->row->decoder->look(t, k);
+    }
+    aq_engine_attempt(t, k);
+}
+
+/* The kernel refused a call by itself; SIGSYS is how it tells. The task never sees the signal. */
+static bool on_trap(aq_tracer *t, aq_task *k, const siginfo_t *s)
+{
+    const aq_decoder *d;
+    struct user_regs_struct r;
+
+    if (s->si_code != 1 /* SYS_SECCOMP */ || aq_regs_load(k, &r) != 0)
+        return false;
+    k->in = r;
+    k->nr = s->si_arch == 0xc000003e /* AUDIT_ARCH_X86_64 */ ? s->si_syscall : -1;
+    if (k->nr >= 0 && aq_call_row_of(k->nr)->treat != AQ_TREAT_REFUSE &&
+        aq_call_row_of(k->nr)->treat != AQ_TREAT_UNKNOWN)
+        return false; /* of a filter that the program installed for itself */
+    k->retry = k->timed = k->dirty = k->patched = false;
+    begin(t, k);
+    d = k->row->decoder ? k->row->decoder : &aq_decode_refusal;
+    if (d->look)
+        d->look(t, k);
+    k->rule = "syscall.refused";
+    aq_engine_step(t, k, aq_answer(k, -(k->row->code ? k->row->code : ENOSYS)));
+    return true;
+}
+
+static void on_exit_stop(aq_tracer *t, aq_task *k)
+{
+    long result;
+
+    errno = 0;
+    result = ptrace(PTRACE_PEEKUSER, k->tid, offsetof(struct user, regs.rax), 0);
+    if (errno != 0 || !k->row) {
+        k->wants_exit = false;
+        return;
+    }
+    aq_tracee_restore(k);
+    if (result <= -RESTART_FIRST && result >= -RESTART_BLOCK) {
+        /* A relative wait that is made again keeps the deadline that it had. */
+        if (k->patched || result == -RESTART_BLOCK)
+            aq_regs_restart(k, result == -RESTART_BLOCK ? -RESTART_NOHAND : result);
+        aq_clock_left(t, k);
+        k->interrupted = false;
+        k->retry = true;
+        k->patched = k->wants_exit = false;
+        return;
+    }
+    if (k->row->after && !k->interrupted) {
+        aq_step step = k->row->after(t, k, &result);
+
+        if (step == AQ_STEP_PARKED) {
+            k->at_exit = true;
+            k->patched = false;
+            return;
+        }
+    }
+    if (k->patched)
+        aq_regs_finish(k, result);
+    k->patched = k->wants_exit = false;
+    finish(t, k, result);
+}
+
+/* ---- births, programs, stops ---- */
+
+static void on_birth(aq_tracer *t, aq_task *k, int event)
+{
+    unsigned long tid = 0;
+    bool thread = k->flags & CLONE_THREAD;
+    aq_proc *p;
+    aq_task *child;
+    int status;
+
+    if (ptrace(PTRACE_GETEVENTMSG, k->tid, 0, &tid) != 0)
+        return;
+    p = thread ? k->proc : aq_proc_add(t, (pid_t)tid, k->proc);
+    if (!thread && (k->flags & CLONE_VM))
+        p->space = k->proc->space;
+    child = aq_task_add(t, (pid_t)tid, p);
+    child->flags = 0;
+    aq_decode_child(t, k, child);
+    if (aq_engine_wait(child, &status) && (WIFEXITED(status) || WIFSIGNALED(status)))
+        aq_task_bury(t, child, status), p = NULL;
+    k->wants_exit = true;
+    if (event != PTRACE_EVENT_VFORK || !p)
+        return;
+    p->vforked = k;
+    aq_regs_store(k);
+    k->state = AQ_TASK_KERNEL;
+    ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
+}
+
+static void on_exec(aq_tracer *t, aq_task *k)
+{
+    unsigned long former = 0;
+    aq_proc *p;
+    int status;
+
+    if (ptrace(PTRACE_GETEVENTMSG, k->tid, 0, &former) == 0)
+        aq_task_exchange(t, k, (pid_t)former);
+    p = k->proc;
+    p->space = ++t->next_space;
+    t->started = true;
+    k->wants_exit = true;
+    aq_fd_forget_all(t, k);
+    aq_timer_forget(t, p);
+    if (p->vforked) {
+        aq_task *parent = p->vforked;
+
+        p->vforked = NULL;
+        if (aq_engine_wait(parent, &status))
+            aq_engine_stopped(t, parent, status);
+    }
+    aq_exec_done(t, k);
+}
+
+/* Job control: the task stays where it is until SIGCONT, which traps again. Its parent may wait for
+ * either. */
+static void on_event_stop(aq_tracer *t, aq_task *k, int sig)
+{
+    t->activity++;
+    if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+        k->state = AQ_TASK_HALTED;
+        ptrace(PTRACE_LISTEN, k->tid, 0, 0);
+    }
+}
+
+/* What a stop means. Afterwards the task is ready, unless a handler decided otherwise. */
+void aq_engine_stopped(aq_tracer *t, aq_task *k, int status)
+{
+    int sig = WSTOPSIG(status), event = status >> 16;
+
+    if (WIFEXITED(status) || WIFSIGNALED(status)) {
+        aq_task_bury(t, k, status);
+        aq_task_reap_dying(t);
+        return;
+    }
+    k->ticks = 0;
+    if (k->state != AQ_TASK_PARKED)
+        k->state = AQ_TASK_READY;
+    switch (event) {
+    case PTRACE_EVENT_SECCOMP:
+        on_entry(t, k);
+        break;
+    case PTRACE_EVENT_CLONE:
+    case PTRACE_EVENT_FORK:
+    case PTRACE_EVENT_VFORK:
+        on_birth(t, k, event);
+        break;
+    case PTRACE_EVENT_EXEC:
+        on_exec(t, k);
+        break;
+    case PTRACE_EVENT_VFORK_DONE:
+        break;
+    case PTRACE_EVENT_STOP:
+        on_event_stop(t, k, sig);
+        break;
+    default:
+        if (sig == (SIGTRAP | 0x80)) {
+            on_exit_stop(t, k);
+        } else {
+            siginfo_t s;
+
+            if (sig == SIGSYS && ptrace(PTRACE_GETSIGINFO, k->tid, 0, &s) == 0 && on_trap(t, k, &s))
+                break;
+            aq_signals_stop(t, k, sig);
+        }
+    }
+}
+
+bool aq_engine_wait(const aq_task *k, int *status)
+{
+    pid_t r;
+
+    while ((r = waitpid(k->tid, status, __WALL)) < 0 && errno == EINTR)
+        continue;
+    return r == k->tid;
+}
+
+void aq_engine_drain(aq_tracer *t)
+{
+    int status;
+    pid_t tid;
+
+    while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+        aq_task *k = aq_task_find(t, tid);
+
+        if (!k)
+            continue;
+        t->activity++;
+        aq_engine_stopped(t, k, status);
+    }
+}
+
+/* Runs one call in the name of a task that stands at the exit of a call: its next instructions are
+ * lent to us. Used where only the task itself can act (unmapping, prctl). */
+long aq_engine_inject(aq_tracer *t, aq_task *k, long nr, const uint64_t args[6])
+{
+    static const unsigned char insn[2] = {0x0f, 0x05};
+    struct user_regs_struct before, r;
+    unsigned long word, patched;
+    int status;
+    long result = -EFAULT;
+
+    (void)t;
+    if (aq_regs_load(k, &before) != 0)
+        return -ESRCH;
+    errno = 0;
+    word = (unsigned long)ptrace(PTRACE_PEEKTEXT, k->tid, before.rip, 0);
+    if (errno != 0)
+        return -EFAULT;
+    patched = word;
+    memcpy(&patched, insn, sizeof insn);
+    r = before;
+    r.rax = (unsigned long long)nr;
+    r.orig_rax = (unsigned long long)-1;
+    r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
+    r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
+    ptrace(PTRACE_POKETEXT, k->tid, before.rip, patched);
+    ptrace(PTRACE_SETREGS, k->tid, 0, &r);
+    ptrace(PTRACE_CONT, k->tid, 0, 0);
+    if (aq_engine_wait(k, &status) && status >> 16 == PTRACE_EVENT_SECCOMP) {
+        ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
+        if (aq_engine_wait(k, &status) && WIFSTOPPED(status) && aq_regs_load(k, &r) == 0)
+            result = (long)r.rax;
+    }
+    ptrace(PTRACE_POKETEXT, k->tid, before.rip, word);
+    ptrace(PTRACE_SETREGS, k->tid, 0, &before);
+    return result;
+}
+
+/* ---- the loop ---- */
+
+static bool sleeps_in_call(const aq_task *k)
+{
+    char path[64], text[512];
+    const char *state;
+    FILE *f;
+    size_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", k->tid);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    state = strrchr(text, ')');
+    return state && state[1] == ' ' && state[2] == 'S';
+}
+
+/* The wall clock says that a task has run for a while without a stop. */
+static void on_tick(aq_tracer *t, aq_task *k)
+{
+    if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
+        t->end.stop = AQ_STOP_WALL;
+    if (t->asked)
+        t->end.stop = AQ_STOP_ASKED;
+    if (t->plan.pump && t->plan.pump(t->plan.arg, 0) > 0)
+        t->activity++;
+    k->ticks++;
+    if (k->ticks >= BLOCKED_TICKS && k->wants_exit && sleeps_in_call(k)) {
+        k->state = AQ_TASK_KERNEL;
+        t->running = NULL;
+    } else if (k->ticks >= PREEMPT_TICKS && !k->wants_exit && aq_sched_others(t, k)) {
+        t->end.preempted = true;
+        t->turn = k->serial + 1;
+        ptrace(PTRACE_INTERRUPT, k->tid, 0, 0);
+        k->ticks = 0;
+    }
+}
+
+static void resume(aq_tracer *t, aq_task *k)
+{
+    int sig = k->signal;
+
+    aq_regs_store(k);
+    k->signal = 0;
+    k->state = AQ_TASK_RUNNING;
+    t->running = k;
+    ptrace(k->wants_exit ? PTRACE_SYSCALL : PTRACE_CONT, k->tid, 0, sig);
+}
+
+/* Threads that die with this one must be reaped before the kernel reports it (exit_group, exec), so
+ * whoever has news is heard while it ends. */
+static bool ends_others(const aq_task *k)
+{
+    return k->proc->tasks > 1 && (k->nr == SYS_exit_group || k->nr == SYS_execve ||
+                                  k->nr == SYS_execveat || k->nr == SYS_exit);
+}
+
+static void wait_running(aq_tracer *t)
+{
+    while (t->running && t->end.stop == AQ_STOP_NONE) {
+        aq_task *k = t->running;
+        bool all = ends_others(k);
+        int status;
+        pid_t tid = waitpid(all ? -1 : k->tid, &status, __WALL);
+
+        if (tid < 0 && errno == EINTR) {
+            on_tick(t, k);
+            continue;
+        }
+        if (tid < 0) { /* nobody by that number: it cannot be there any more */
+            aq_task_bury(t, k, SIGKILL);
+            return;
+        }
+        if (tid != k->tid) {
+            aq_task *other = aq_task_find(t, tid);
+
+            if (other && (WIFEXITED(status) || WIFSIGNALED(status)))
+                aq_task_bury(t, other, status);
+            else if (other)
+                t->running = NULL, aq_engine_stopped(t, other, status);
+            continue;
+        }
+        t->running = NULL;
+        aq_engine_stopped(t, k, status);
+    }
+}
+
+/* A leader that ends alone is reported when its last thread has gone; nobody must wait for it. */
+static bool ends_alone(const aq_task *k)
+{
+    return k->nr == SYS_exit && !k->row && k->tid == k->proc->pid && k->proc->tasks > 1;
+}
+
+/* The one that had the turn keeps it while it can run; a turn is a number of calls, not a time. */
+static bool stays(const aq_tracer *t)
+{
+    return t->last && t->last->state == AQ_TASK_READY && t->quantum <= t->limit && !t->signals;
+}
+
+static void run_world(aq_tracer *t)
+{
+    while (t->tasks && t->end.stop == AQ_STOP_NONE) {
+        aq_task *k = stays(t) ? t->last : aq_sched_next(t);
+
+        t->last = k;
+        if (!k) {
+            if (t->tasks && !aq_sched_idle(t))
+                t->end.stop = AQ_STOP_ASLEEP;
+            if (t->plan.virtual_ns && t->clock > t->plan.virtual_ns)
+                t->end.stop = AQ_STOP_TIME;
+            if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
+                t->end.stop = AQ_STOP_WALL;
+            if (t->asked)
+                t->end.stop = AQ_STOP_ASKED;
+            continue;
+        }
+        resume(t, k);
+        if (ends_alone(k)) {
+            k->state = AQ_TASK_ENDING;
+            t->running = NULL;
+            continue;
+        }
+        wait_running(t);
+        if (t->quantum > t->limit)
+            t->turn++;
+        if (t->plan.written_bytes && t->end.written > t->plan.written_bytes)
+            t->end.stop = AQ_STOP_WRITTEN;
+    }
+}
+
+static void on_look(int sig)
+{
+    (void)sig; /* its only work is to end a wait */
+}
+
+/* A timer of our own, with a signal that nobody else in the keeper uses. */
+static void ticks(aq_tracer *t, bool on)
+{
+    struct sigaction sa = {.sa_handler = on_look}; /* no SA_RESTART: waits must end */
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN};
+    struct itimerspec every = {{0, TICK_MS * 1000000}, {0, TICK_MS * 1000000}};
+
+    if (!on) {
+        if (t->ticking)
+            timer_delete(t->ticker);
+        t->ticking = false;
+        return;
+    }
+    sigaction(SIGRTMIN, &sa, NULL);
+    t->ticking = timer_create(CLOCK_MONOTONIC, &e, &t->ticker) == 0;
+    if (t->ticking)
+        timer_settime(t->ticker, 0, &every, NULL);
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < 0)
+        cpu = sched_getcpu();
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+aq_tracer *aq_tracer_new(const aq_tracer_plan *plan, aq_recorder *rec)
+{
+    aq_tracer *t = aq_alloc(sizeof *t);
+
+    t->plan = *plan;
+    t->rec = rec;
+    t->activity = 1;
+    return t;
+}
+
+int aq_tracer_attach(aq_tracer *t, pid_t first, aq_err *err)
+{
+    cpu_set_t set;
+
+    pin(t->plan.cpu);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        sched_setaffinity(first, sizeof set, &set);
+    if (ptrace(PTRACE_SEIZE, first, 0, OPTIONS) != 0)
+        return aq_fail_errno(err, "attach to process %d", first);
+    t->first = first;
+    t->running = aq_task_add(t, first, aq_proc_add(t, first, NULL));
+    t->running->state = AQ_TASK_RUNNING;
+    return 0;
+}
+
+int aq_tracer_run(aq_tracer *t, aq_tracer_end *ret, aq_err *err)
+{
+    if (!t->first)
+        return aq_fail(err, -EINVAL, "the tracer was attached to nothing");
+    t->wall_start = wall_ms();
+    ticks(t, true);
+    wait_running(t);
+    run_world(t);
+    ticks(t, false);
+    aq_task_kill_all(t);
+    aq_decode_close(t);
+    t->end.virtual_ns = t->clock;
+    *ret = t->end;
+    return 0;
+}
+
+void aq_tracer_stop(aq_tracer *t)
+{
+    t->asked = 1;
+}
+
+void aq_tracer_free(aq_tracer *t)
+{
+    if (!t)
+        return;
+    if (t->tasks)
+        aq_task_kill_all(t);
+    aq_decode_close(t);
+    aq_timer_free(t);
+    free(t);
+}

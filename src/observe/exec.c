@@ -1,0 +1,163 @@
+/* A new program: the vDSO is taken away, so that every look at the clock is a call that we see, and
+ * births are kept in our sight. */
+#include <elf.h>
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "observe/internal.h"
+
+enum { AUXV_ENTRIES = 64, STACK_WORDS = 1 << 20 };
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+/* The auxiliary vector follows the environment on the new stack; the kernel made it, so it is
+ * there, but a bound keeps a surprise short. */
+static uint64_t find_auxv(const aq_task *k, uint64_t sp)
+{
+    uint64_t at, word = 0, words = 0;
+
+    if (!aq_tracee_get(k, sp, &word, sizeof word) || word > STACK_WORDS)
+        return 0;
+    at = sp + 8 * (word + 2);
+    do {
+        uint64_t chunk[64];
+        ssize_t n = aq_tracee_read(k, at, chunk, sizeof chunk);
+
+        if (n < 8)
+            return 0;
+        for (ssize_t i = 0; i < n / 8; i++, at += 8)
+            if (chunk[i] == 0)
+                return at + 8;
+        words += 64;
+    } while (words < STACK_WORDS);
+    return 0;
+}
+
+static void hide_vdso(const aq_task *k, uint64_t sp)
+{
+    uint64_t at = find_auxv(k, sp), v[2 * AUXV_ENTRIES];
+    ssize_t n = at ? aq_tracee_read(k, at, v, sizeof v) : 0;
+
+    for (ssize_t i = 0; i + 1 < n / 8 && v[i] != AT_NULL; i += 2)
+        if (v[i] == AT_SYSINFO_EHDR) {
+            uint64_t ignore = AT_IGNORE;
+
+            aq_tracee_put(k, at + 8 * (uint64_t)i, &ignore, sizeof ignore);
+        }
+}
+
+static bool find_vdso(const aq_mapping *m, void *arg)
+{
+    aq_mapping *all = arg;
+
+    if (strcmp(m->name, "[vdso]") != 0 && strncmp(m->name, "[vvar", 5) != 0)
+        return false;
+    if (!all->from || m->from < all->from)
+        all->from = m->from;
+    if (m->to > all->to)
+        all->to = m->to;
+    return false; /* there may be more */
+}
+
+/* At the EXEC stop the new image is there and has not run. Its call still has to return before it
+ * can make one for us. */
+void aq_exec_done(aq_tracer *t, aq_task *k)
+{
+    struct user_regs_struct r;
+    aq_mapping vdso = {0};
+    int status;
+
+    aq_decode_exec(t, k);
+    if (aq_regs_load(k, &r) == 0)
+        hide_vdso(k, r.rsp);
+    k->dirty = k->patched = false;
+    ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
+    if (!aq_engine_wait(k, &status))
+        return;
+    if (!WIFSTOPPED(status) || WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+        k->row = NULL;
+        aq_engine_stopped(t, k, status);
+        return;
+    }
+    aq_tracee_maps(k, find_vdso, &vdso);
+    if (vdso.from)
+        aq_engine_inject(t, k, SYS_munmap, (uint64_t[6]){vdso.from, vdso.to - vdso.from});
+    k->row = NULL;
+    k->retry = k->wants_exit = false;
+    k->state = AQ_TASK_READY;
+}
+
+aq_step aq_try_exec(aq_tracer *t, aq_task *k)
+{
+    (void)t, (void)k;
+    return AQ_STEP_RUN;
+}
+
+aq_step aq_try_exit(aq_tracer *t, aq_task *k)
+{
+    (void)t, (void)k;
+    return AQ_STEP_GO;
+}
+
+/* ---- births ---- */
+
+static const uint64_t namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+                                   CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+
+static aq_step take_flags(aq_tracer *t, aq_task *k, uint64_t flags)
+{
+    k->flags = flags;
+    if (flags & (namespaces | CLONE_INTO_CGROUP))
+        return aq_refuse(k, EPERM, "namespace.refused");
+    if (t->plan.tasks && t->alive >= t->plan.tasks) {
+        t->end.stop = AQ_STOP_TASKS;
+        return aq_refuse(k, EAGAIN, "budget.tasks");
+    }
+    return AQ_STEP_RUN;
+}
+
+/* CLONE_UNTRACED would make a child that nobody watches: it is never handed to the kernel. */
+aq_step aq_try_clone(aq_tracer *t, aq_task *k)
+{
+    uint64_t flags = 0, at = aq_regs_arg(k, 0);
+    aq_step step;
+
+    switch (k->nr) {
+    case SYS_fork:
+        return take_flags(t, k, 0);
+    case SYS_vfork:
+        return take_flags(t, k, CLONE_VM | CLONE_VFORK);
+    case SYS_clone:
+        step = take_flags(t, k, at & 0xffffffff);
+        if (step == AQ_STEP_RUN && (at & CLONE_UNTRACED))
+            aq_regs_set_arg(k, 0, at & ~(uint64_t)CLONE_UNTRACED);
+        return step;
+    default:
+        if (!aq_tracee_get(k, at, &flags, sizeof flags))
+            return AQ_STEP_RUN; /* the kernel finds the same */
+        step = take_flags(t, k, flags);
+        if (step == AQ_STEP_RUN && (flags & CLONE_NEWTIME))
+            step = aq_refuse(k, EPERM, "namespace.refused");
+        if (step == AQ_STEP_RUN && (flags & CLONE_UNTRACED)) {
+            flags &= ~(uint64_t)CLONE_UNTRACED;
+            if (!aq_tracee_save(k, at, sizeof flags) || !aq_tracee_put(k, at, &flags, sizeof flags))
+                return aq_answer(k, -EFAULT);
+        }
+        return step;
+    }
+}
+
+aq_step aq_after_clone(aq_tracer *t, aq_task *k, long *result)
+{
+    (void)t, (void)k, (void)result;
+    return AQ_STEP_RUN;
+}

@@ -1,0 +1,54 @@
+/* Calls by which a program could slip out of our sight, or see us: answered here, by their
+ * arguments. */
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+#include "observe/internal.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+
+/* The time stamp counter stays ours; a program that asks is told that it is readable, and it is. */
+aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
+{
+    uint32_t enabled = PR_TSC_ENABLE;
+
+    (void)t;
+    switch ((int)aq_regs_arg(k, 0)) {
+    case PR_SET_TSC:
+        return aq_answer(k, aq_regs_arg(k, 1) - 1 < 2 ? 0 : -EINVAL);
+    case PR_GET_TSC:
+        return aq_answer(
+            k, aq_tracee_put(k, aq_regs_arg(k, 1), &enabled, sizeof enabled) ? 0 : -EFAULT);
+    case PR_SET_SYSCALL_USER_DISPATCH:
+        return aq_refuse(k, EINVAL, "dispatch.refused");
+    default:
+        return AQ_STEP_RUN;
+    }
+}
+
+/* A listener's verdict outranks ours: a program that answered its own notifications would run calls
+ * that nobody sees. Other filters can only forbid. */
+aq_step aq_try_seccomp(aq_tracer *t, aq_task *k)
+{
+    uint32_t action = 0;
+
+    (void)t;
+    if (aq_regs_arg(k, 0) == SECCOMP_SET_MODE_FILTER &&
+        (aq_regs_arg(k, 1) & SECCOMP_FILTER_FLAG_NEW_LISTENER))
+        return aq_refuse(k, EBUSY, "listener.refused");
+    if (aq_regs_arg(k, 0) == SECCOMP_GET_ACTION_AVAIL &&
+        aq_tracee_get(k, aq_regs_arg(k, 2), &action, sizeof action) &&
+        action == SECCOMP_RET_USER_NOTIF)
+        return aq_answer(k, -EOPNOTSUPP);
+    return AQ_STEP_RUN;
+}
+
+/* The kernel allows one tracer, and that is us. */
+aq_step aq_try_ptrace(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    return aq_refuse(k, EPERM, "ptrace.refused");
+}

@@ -1,0 +1,104 @@
+/* Calls that are decided by a look at their arguments, and a few that need no kernel at all. */
+#include <errno.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+
+#include "kernel/syscalls.h"
+#include "observe/decode.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+/* As if the kernel were a little older: restartable sequences would depend on who else uses our
+ * CPU. */
+aq_step aq_try_absent(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    return aq_answer(k, -ENOSYS);
+}
+
+/* Accepted without effect: flushing the host's disks, moving to another CPU than the one we share.
+ */
+aq_step aq_try_done(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    return aq_answer(k, 0);
+}
+
+aq_step aq_try_unshare(aq_tracer *t, aq_task *k)
+{
+    const uint64_t own = CLONE_FILES | CLONE_FS | CLONE_SYSVSEM;
+
+    if (aq_regs_arg(k, 0) & ~own)
+        return aq_refuse(k, EPERM, "namespace.refused");
+    /* The descriptor table is its own from here on. */
+    if (aq_regs_arg(k, 0) & CLONE_FILES) {
+        k->proc->split |= k->proc->tasks > 1;
+        aq_fd_forget_all(t, k);
+    }
+    return AQ_STEP_RUN;
+}
+
+/* READ_IMPLIES_EXEC would make data executable without a call that says so. */
+aq_step aq_try_personality(aq_tracer *t, aq_task *k)
+{
+    uint32_t persona = (uint32_t)aq_regs_arg(k, 0);
+
+    (void)t;
+    if (persona == 0xffffffff)
+        return AQ_STEP_RUN;
+    if ((persona & ~(uint32_t)ADDR_NO_RANDOMIZE) == PER_LINUX)
+        return aq_answer(k, 0);
+    return aq_refuse(k, EPERM, "personality.refused");
+}
+
+/* Its own memory is no secret from a process, another's is. */
+aq_step aq_try_process_vm(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    if (aq_arg_int(k, 0) == aq_inner_pid(k))
+        return AQ_STEP_RUN;
+    return aq_refuse(k, EPERM, "memory.refused");
+}
+
+/* Only families that a network namespace holds. Others reach past it (vsock: the hypervisor of the
+ * host) or have no use but to find old code in the kernel. */
+aq_step aq_try_socket(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    switch (aq_arg_int(k, 0)) {
+    case AF_UNIX:
+    case AF_INET:
+    case AF_INET6:
+    case AF_NETLINK:
+    case AF_PACKET:
+        return AQ_STEP_RUN;
+    default:
+        return aq_refuse(k, EAFNOSUPPORT, "family.refused");
+    }
+}
+
+/* Typing on somebody's terminal is not ours to allow, whoever left it open. */
+aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
+{
+    uint32_t request = (uint32_t)aq_regs_arg(k, 1);
+
+    if (request == TIOCSTI || request == TIOCLINUX)
+        return aq_refuse(k, EPERM, "terminal.refused");
+    return aq_try_dull(t, k);
+}
+
+aq_step aq_try_fcntl(aq_tracer *t, aq_task *k)
+{
+    return aq_look_of(k)->quiet ? AQ_STEP_GO : aq_try_lock(t, k);
+}
+
+/* What its look found dull needs no stop at its exit. */
+aq_step aq_try_dull(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    return aq_look_of(k)->quiet ? AQ_STEP_GO : AQ_STEP_RUN;
+}

@@ -1,0 +1,354 @@
+/* What the files of this room share: tasks, processes, the table of calls, and the steps of one
+ * call.
+ *
+ * One call goes: entry stop → `look` of its decoder (once, at the first attempt; reads the
+ * arguments) → `attempt` of its row (may be many times: run it, answer it, or park it) → exit stop
+ * where needed → `note` of its decoder with the result (writes the event). */
+#pragma once
+
+#include <signal.h>
+#include <sys/user.h>
+#include <time.h>
+
+#include "base/digest.h"
+#include "base/mem.h"
+#include "observe/tracer.h"
+
+typedef struct aq_task aq_task;
+typedef struct aq_proc aq_proc;
+typedef struct aq_call_row aq_call_row;
+
+enum {
+    AQ_CALL_NUMBERS = 512, /* numbers of our table are below */
+    AQ_QUANTUM = 64,       /* calls after which another task gets its turn, at least */
+    AQ_TASKS = 4096,       /* at once */
+    AQ_FD_SLOTS = 64,      /* remembered descriptors of one process */
+    AQ_PATH = 4096,
+};
+
+/* What is to happen with a call. */
+typedef enum aq_step {
+    AQ_STEP_RUN,    /* let it run and stop at its exit */
+    AQ_STEP_GO,     /* let it run, nobody wants its result */
+    AQ_STEP_DONE,   /* it has its answer (task->answer) and does not run */
+    AQ_STEP_PARKED, /* it would block; aq_park was called */
+} aq_step;
+
+typedef aq_step aq_attempt(aq_tracer *t, aq_task *k);
+
+/* How a call becomes an event. A decoder without `look` and `note` of its own is drawn by its shape
+ * (decode.c). */
+typedef struct aq_decoder {
+    aq_event_kind kind;
+    const char *op;
+    const char *shape;
+    void (*look)(aq_tracer *t, aq_task *k);
+    void (*note)(aq_tracer *t, aq_task *k, long result);
+} aq_decoder;
+
+typedef enum aq_treat {
+    AQ_TREAT_UNKNOWN, /* not in the table: refused by the kernel with ENOSYS */
+    AQ_TREAT_COUNT,   /* runs, counted */
+    AQ_TREAT_SEE,     /* runs, becomes an event */
+    AQ_TREAT_REFUSE,  /* never runs: the kernel traps it, we answer with `code` and record it */
+} aq_treat;
+
+struct aq_call_row {
+    const char *name;
+    aq_treat treat;
+    int code;            /* REFUSE: the errno that it answers */
+    aq_attempt *attempt; /* NULL: never blocks */
+    /* After an attempt that ran; may change the result, or park (then it is tried again). */
+    aq_step (*after)(aq_tracer *t, aq_task *k, long *result);
+    const aq_decoder *decoder; /* NULL: counted only */
+};
+
+const aq_call_row *aq_call_row_of(long nr); /* never NULL */
+
+typedef enum aq_task_state {
+    AQ_TASK_READY,   /* stopped, could run */
+    AQ_TASK_RUNNING, /* the one */
+    AQ_TASK_PARKED,  /* stopped at the entry of a call that would block */
+    AQ_TASK_KERNEL,  /* in a call that nobody knew would block, or in vfork */
+    AQ_TASK_HALTED,  /* stopped by a job control signal */
+    AQ_TASK_ENDING,  /* a leader that ended before its threads: reported when they are gone */
+    AQ_TASK_DEAD,
+} aq_task_state;
+
+typedef enum aq_park_kind {
+    AQ_PARK_RETRY, /* tried again after any activity */
+    AQ_PARK_FUTEX,
+    AQ_PARK_SLEEP,
+    AQ_PARK_SIGNAL, /* only a signal ends it */
+} aq_park_kind;
+
+typedef struct aq_futex_key {
+    uint64_t space; /* address space, or device and inode of a shared mapping */
+    uint64_t at;
+} aq_futex_key;
+
+/* What the decoder of the current call remembers between look and note. */
+typedef struct aq_look {
+    char path[AQ_PATH], other[AQ_PATH]; /* as given, NUL-terminated; `other`: the second path */
+    size_t path_len, other_len;
+    bool path_cut, other_cut, path_read;
+    int dir, other_dir;
+    char bytes[AQ_EVENT_TEXT]; /* a structure, an address, the head of a payload */
+    size_t bytes_len;
+    uint64_t number[4];
+    /* The paths as they were resolved while everything stood still; empty: not resolved. */
+    char name[2 * AQ_PATH], other_name[2 * AQ_PATH];
+    bool quiet; /* not worth an event */
+} aq_look;
+
+struct aq_task {
+    pid_t tid;
+    aq_proc *proc;
+    uint32_t serial;  /* in order of creation, over the whole world: the order of turns */
+    uint32_t ordinal; /* inside its process */
+    aq_task_state state;
+
+    struct user_regs_struct in;   /* at the entry of the current call */
+    struct user_regs_struct regs; /* what the next resume sets, when `dirty` */
+    bool dirty;
+    const aq_call_row *row; /* of the current call, NULL outside of one */
+    long nr;
+    bool patched;     /* arguments were changed for the kernel: give the old ones back at exit */
+    bool retry;       /* not the first attempt of this call */
+    bool at_exit;     /* parked after an attempt that ran: stopped at its exit, not its entry */
+    bool interrupted; /* a signal ends the wait: the kernel runs the call and says how */
+    bool wants_exit;  /* resume with a stop at the exit of the call */
+    bool masked;      /* the call has a signal mask of its own, `mask` */
+    uint64_t mask;
+    uint64_t flags; /* of a clone */
+    uint32_t reads; /* of the clock, in a row */
+    uint32_t ticks; /* of the wall clock since its last stop */
+    long answer;
+    const char *rule; /* that refused the current call, NULL while none did */
+    int signal;       /* delivered when it goes on */
+
+    aq_park_kind park;
+    bool timed;
+    uint64_t deadline; /* virtual, of the current call; kept over retries */
+    uint64_t seen;     /* t->activity at its last attempt */
+    bool expired;      /* its deadline passed: the next attempt is the last */
+    aq_futex_key futex;
+    uint64_t futex_at; /* address in the tracee */
+    uint32_t futex_value, futex_bits;
+    uint64_t futex_order;
+    bool futex_owned; /* waits to own the word (priority inheritance) */
+    pid_t inner;      /* its number inside its pid namespace; 0: not asked yet */
+    uint64_t done;    /* bytes of a write that were written in earlier attempts */
+    int flip;         /* descriptor whose O_NONBLOCK we set for this attempt, or -1 */
+
+    aq_look *look; /* made on first use */
+    /* Memory that an attempt overwrites, to be given back after it: up to four places. */
+    struct {
+        uint64_t at;
+        uint32_t len;
+        unsigned char bytes[128];
+    } saved[4];
+    int saved_count;
+    aq_task *next; /* in the order of serials */
+};
+
+/* What a descriptor is. */
+typedef enum aq_fd_kind {
+    AQ_FD_NONE, /* not open */
+    AQ_FD_FILE,
+    AQ_FD_DIR,
+    AQ_FD_PIPE,
+    AQ_FD_SOCKET,
+    AQ_FD_DEVICE,
+    AQ_FD_OTHER, /* eventfd, epoll, inotify, … */
+} aq_fd_kind;
+
+typedef struct aq_fd {
+    int fd; /* -1: empty slot */
+    aq_fd_kind kind;
+    uint64_t ino; /* of st_ino */
+    uint64_t dev;
+    char *name;                      /* what /proc says it is; owned */
+    uint64_t read, written;          /* bytes, since it was first seen here */
+    bool reads, writes, maps, lists; /* that it was used so has become an event */
+    bool stream;                     /* a socket without message borders */
+    uint16_t port;                   /* of a socket's peer */
+} aq_fd;
+
+struct aq_proc {
+    pid_t pid;
+    int pidfd;
+    uint32_t ordinal;
+    uint32_t parent;         /* ordinal */
+    uint64_t space;          /* address space: shared after CLONE_VM, new after exec */
+    uint32_t tasks, threads; /* alive; ever made */
+    int fd_space;            /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
+    pid_t inner;             /* its number in its own pid namespace, 0 while not asked for */
+    int fd_folder;           /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
+    bool split;              /* some of its threads have descriptor tables of their own */
+    struct aq_flood_table *flood;
+    aq_fd fds[AQ_FD_SLOTS];
+    uint32_t counts[AQ_CALL_NUMBERS];
+    uint32_t unknown; /* calls of other numbers or architectures */
+    char *exe;        /* what it runs; owned */
+    aq_task *vforked; /* parent's task that waits for us, or NULL */
+    aq_proc *next;
+};
+
+struct aq_tracer {
+    aq_tracer_plan plan;
+    aq_recorder *rec;
+    aq_tracer_end end;
+    aq_proc *procs; /* alive, newest first */
+    aq_task *tasks; /* alive, in order of serials */
+    aq_task *running;
+    aq_task *last; /* that had the turn, while it lives */
+    uint32_t alive, next_serial, next_proc, next_space, turn, quantum, limit;
+    uint32_t seed;      /* of the lengths of turns */
+    uint64_t next_wait; /* order of those who wait for a futex */
+    pid_t first;
+    bool started;
+    uint64_t clock;    /* virtual nanoseconds since the start */
+    uint64_t activity; /* grows with everything that could let a parked call go on */
+    bool signals;      /* somebody may have a signal to take */
+    int patience;      /* looks at tasks that wait in the kernel */
+    int waking;        /* looks left for those whom SIGCONT sets going */
+    volatile sig_atomic_t asked;
+    uint64_t wall_start;
+    timer_t ticker;
+    bool ticking;
+    struct aq_flood *flood;
+    int root, own; /* descriptors plus one: the world's root folder, our /proc/self/fd */
+    struct aq_timers *timers;
+};
+
+/* The attempts that calls.def names, and what follows them. park_io.c, park_poll.c, park_wait.c,
+ * futex.c, clock.c, timer.c, signals.c, exec.c, guard.c. */
+aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select, aq_try_wait,
+    aq_try_lock, aq_try_ipc, aq_try_open, aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer,
+    aq_try_signal_wait, aq_try_kill, aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit,
+    aq_try_prctl, aq_try_seccomp, aq_try_ptrace;
+aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_wait(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_clone(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
+
+/* registers.c: x86-64. Argument n of the current call, as the task gave it. */
+uint64_t aq_regs_arg(const aq_task *k, int n);
+/* For this attempt only: what the kernel is to see instead. */
+void aq_regs_set_arg(aq_task *k, int n, uint64_t value);
+void aq_regs_set_call(aq_task *k, long nr);
+void aq_regs_answer(aq_task *k, long result);  /* the call does not run */
+void aq_regs_finish(aq_task *k, long result);  /* at the exit of a patched call */
+void aq_regs_rewind(aq_task *k);               /* at the exit: the call is made again */
+void aq_regs_restart(aq_task *k, long result); /* at the exit: the kernel decides, -ERESTART… */
+int aq_regs_load(aq_task *k, struct user_regs_struct *ret);
+int aq_regs_store(aq_task *k); /* when dirty */
+/* The task reads the time stamp counter, which traps: answers it. False when it does not. */
+bool aq_regs_counter(aq_task *k, uint64_t value);
+
+/* memory.c: a tracee's memory; all are bounded and fail on anything unmapped. */
+ssize_t aq_tracee_read(const aq_task *k, uint64_t at, void *data, size_t len);
+bool aq_tracee_get(const aq_task *k, uint64_t at, void *data, size_t len); /* all or nothing */
+bool aq_tracee_put(const aq_task *k, uint64_t at, const void *data, size_t len);
+/* A string of at most cap-1 bytes; `cut` when it was longer. -EFAULT when nothing is there. */
+ssize_t aq_tracee_string(const aq_task *k, uint64_t at, char *data, size_t cap, bool *cut);
+/* Keeps what lies there until the attempt is over. */
+bool aq_tracee_save(aq_task *k, uint64_t at, size_t len);
+void aq_tracee_restore(aq_task *k);
+/* Bytes below the stack that a call may use as an argument during one attempt; 0 when none. */
+uint64_t aq_tracee_scratch(aq_task *k, const void *data, size_t len);
+
+/* One row of /proc/TID/maps. */
+typedef struct aq_mapping {
+    uint64_t from, to, offset, device, inode;
+    bool shared;
+    const char *name; /* "" when it has none */
+} aq_mapping;
+
+/* Calls `each` for every mapping of a task until it says so; true when it did. */
+bool aq_tracee_maps(const aq_task *k, bool (*each)(const aq_mapping *m, void *arg), void *arg);
+
+/* task.c */
+aq_task *aq_task_find(aq_tracer *t, pid_t tid);
+pid_t aq_task_inner(aq_task *k);
+aq_task *aq_task_add(aq_tracer *t, pid_t tid, aq_proc *proc);
+aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent);
+void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former); /* exec by a thread: it became k */
+void aq_task_kill_all(aq_tracer *t);
+void aq_task_bury(aq_tracer *t, aq_task *k,
+                  int status);         /* frees it; the last one ends its process */
+void aq_task_reap_dying(aq_tracer *t); /* waits for those that SIGKILL has reached */
+
+/* engine.c */
+void aq_engine_step(aq_tracer *t, aq_task *k, aq_step step); /* carries out what an attempt said */
+void aq_engine_attempt(aq_tracer *t, aq_task *k);
+void aq_engine_stopped(aq_tracer *t, aq_task *k, int status);
+/* Waits for this task's next stop, whatever interrupts us; false when there is none. */
+bool aq_engine_wait(const aq_task *k, int *status);
+void aq_engine_drain(aq_tracer *t); /* stops that arrived meanwhile */
+long aq_engine_inject(aq_tracer *t, aq_task *k, long nr, const uint64_t args[6]);
+
+/* sched.c */
+void aq_park(aq_tracer *t, aq_task *k, aq_park_kind kind);
+/* The deadline of this call, set at its first attempt and kept over retries. */
+void aq_park_until(aq_task *k, uint64_t deadline);
+void aq_wake(aq_tracer *t, aq_task *k, long answer); /* ends its wait with this answer */
+aq_step aq_answer(aq_task *k, long answer);
+aq_step aq_refuse(aq_task *k, int code, const char *rule);
+aq_task *aq_sched_next(aq_tracer *t);                       /* NULL: nobody can run now */
+void aq_sched_turn(aq_tracer *t);                           /* the turn ends with this call */
+bool aq_sched_idle(aq_tracer *t);                           /* false: nothing will ever happen */
+bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody else run? */
+
+/* clock.c */
+uint64_t aq_clock_now(const aq_tracer *t, int id);        /* in nanoseconds of that clock */
+void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads); /* for one call, or look at the clock */
+void aq_clock_left(aq_tracer *t, aq_task *k); /* to the task, of a sleep that is interrupted */
+uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns);
+
+/* timer.c */
+uint64_t aq_timer_next(const aq_tracer *t); /* UINT64_MAX: none */
+void aq_timer_fire(aq_tracer *t);
+void aq_timer_forget(aq_tracer *t, const aq_proc *p); /* it ended, or runs another program */
+void aq_timer_free(aq_tracer *t);
+
+/* futex.c */
+void aq_futex_changed(aq_tracer *t); /* after a death: words that the kernel cleared */
+
+/* signals.c */
+void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to take */
+bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret);
+void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
+
+/* exec.c */
+void aq_exec_done(aq_tracer *t, aq_task *k);
+
+/* guard_calls.c: attempts that only look at arguments. */
+aq_attempt aq_try_absent, aq_try_done, aq_try_unshare, aq_try_personality, aq_try_process_vm,
+    aq_try_dull, aq_try_fcntl, aq_try_socket, aq_try_ioctl, aq_try_send;
+
+/* descriptor.c */
+const aq_fd *aq_fd_of(aq_tracer *t, aq_task *k, int fd); /* never NULL; kind NONE when not open */
+void aq_fd_forget(aq_tracer *t, aq_task *k, int fd);
+void aq_fd_forget_all(aq_tracer *t, aq_task *k);
+/* A descriptor of ours for the same open file; close it at once: a held pipe end hides its end. */
+int aq_fd_borrow(const aq_task *k, int fd);
+
+/* decode.c: what the engine tells of. */
+aq_look *aq_look_of(aq_task *k);
+void aq_note(aq_tracer *t, aq_task *k, aq_event *e);
+extern const aq_decoder aq_decode_refusal;     /* for refused calls that have no decoder */
+void aq_decode_exec(aq_tracer *t, aq_task *k); /* on the new image */
+void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s); /* about to be delivered */
+void aq_decode_counter(aq_tracer *t, aq_task *k);                    /* the time stamp counter */
+void aq_decode_end(aq_tracer *t, aq_proc *p, int status);            /* totals of a process */
+void aq_decode_child(aq_tracer *t, aq_task *k, aq_task *child); /* k made it; nobody ran since */
+void aq_decode_close(aq_tracer *t); /* the run is over: says what was left out, frees */

@@ -1,0 +1,130 @@
+/* The memory of a tracee, read and written while it is stopped. Every length is bounded by us, and
+ * nothing that was read is trusted to be there a second time. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "observe/internal.h"
+
+enum { PAGE = 4096, RED_ZONE = 128 };
+
+ssize_t aq_tracee_read(const aq_task *k, uint64_t at, void *data, size_t len)
+{
+    struct iovec mine = {data, len}, theirs = {(void *)(uintptr_t)at, len};
+    ssize_t n = process_vm_readv(k->tid, &mine, 1, &theirs, 1, 0);
+
+    return n < 0 ? -errno : n;
+}
+
+bool aq_tracee_get(const aq_task *k, uint64_t at, void *data, size_t len)
+{
+    return aq_tracee_read(k, at, data, len) == (ssize_t)len;
+}
+
+bool aq_tracee_put(const aq_task *k, uint64_t at, const void *data, size_t len)
+{
+    struct iovec mine = {(void *)(uintptr_t)data, len}, theirs = {(void *)(uintptr_t)at, len};
+
+    return process_vm_writev(k->tid, &mine, 1, &theirs, 1, 0) == (ssize_t)len;
+}
+
+/* Page by page, since a string may end right before an unmapped one. */
+ssize_t aq_tracee_string(const aq_task *k, uint64_t at, char *data, size_t cap, bool *cut)
+{
+    size_t len = 0;
+
+    *cut = false;
+    while (len < cap - 1) {
+        size_t want = PAGE - (size_t)((at + len) % PAGE);
+        ssize_t n;
+        const char *end;
+
+        if (len == 0 && want > 256)
+            want = 256; /* most are short */
+        if (want > cap - 1 - len)
+            want = cap - 1 - len;
+        n = aq_tracee_read(k, at + len, data + len, want);
+        if (n <= 0)
+            return -EFAULT;
+        end = memchr(data + len, '\0', (size_t)n);
+        if (end)
+            return end - data;
+        len += (size_t)n;
+    }
+    data[len] = '\0';
+    *cut = true;
+    return (ssize_t)len;
+}
+
+bool aq_tracee_save(aq_task *k, uint64_t at, size_t len)
+{
+    int n = k->saved_count;
+
+    if (n == (int)(sizeof k->saved / sizeof *k->saved) || len > sizeof k->saved[n].bytes ||
+        !aq_tracee_get(k, at, k->saved[n].bytes, len))
+        return false;
+    k->saved[n].at = at;
+    k->saved[n].len = (uint32_t)len;
+    k->saved_count++;
+    return true;
+}
+
+void aq_tracee_restore(aq_task *k)
+{
+    while (k->saved_count > 0) {
+        int n = --k->saved_count;
+
+        aq_tracee_put(k, k->saved[n].at, k->saved[n].bytes, k->saved[n].len);
+    }
+}
+
+uint64_t aq_tracee_scratch(aq_task *k, const void *data, size_t len)
+{
+    uint64_t at = (k->in.rsp - RED_ZONE - 64 - len) & ~15ULL;
+
+    if (!aq_tracee_save(k, at, len) || !aq_tracee_put(k, at, data, len))
+        return 0;
+    return at;
+}
+
+/* "55d0…-55d1… r-xp 00002000 fe:01 1234   /bin/cat" */
+static bool parse_mapping(char *line, aq_mapping *m)
+{
+    char *p = line;
+    uint64_t major;
+
+    line[strcspn(line, "\n")] = '\0';
+    m->from = strtoull(p, &p, 16);
+    if (*p != '-')
+        return false;
+    m->to = strtoull(p + 1, &p, 16);
+    if (strlen(p) < 6)
+        return false;
+    m->shared = p[4] == 's';
+    m->offset = strtoull(p + 5, &p, 16);
+    major = strtoull(p, &p, 16);
+    if (*p != ':')
+        return false;
+    m->device = major << 20 | strtoull(p + 1, &p, 16);
+    m->inode = strtoull(p, &p, 10);
+    m->name = p + strspn(p, " ");
+    return true;
+}
+
+bool aq_tracee_maps(const aq_task *k, bool (*each)(const aq_mapping *m, void *arg), void *arg)
+{
+    char path[64], line[512];
+    bool found = false;
+    aq_mapping m;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/maps", k->tid);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = parse_mapping(line, &m) && each(&m, arg);
+    if (f)
+        fclose(f);
+    return found;
+}

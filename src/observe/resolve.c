@@ -1,0 +1,339 @@
+/* What a path means to a task at this moment: the name of the thing that the kernel would act on.
+ *
+ * Everything stands still while we look, so the answer is still right when the call runs. Things
+ * are opened as bare handles (O_PATH), which acts on nothing. The world has one root for good:
+ * chroot, pivot_root, setns and mounts are refused. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "observe/decode.h"
+
+enum { LINKS = 40, PARTS = 512, PROC_ROOT_INODE = 1, BUFFER = 2 * AQ_PATH };
+
+void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
+{
+    char path[64];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", tid, link);
+    n = readlink(path, ret, cap - 1);
+    ret[n > 0 ? n : 0] = '\0';
+}
+
+/* What one of our own descriptors is. */
+static void handle_name(aq_tracer *t, int fd, char *ret, size_t cap)
+{
+    char link[16];
+    ssize_t n;
+
+    if (t->own == 0)
+        t->own = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC) + 1;
+    snprintf(link, sizeof link, "%d", fd);
+    n = readlinkat(t->own - 1, link, ret, cap - 1);
+    if (n > 0)
+        ret[n] = '\0';
+    else /* its path is longer than the kernel tells */
+        snprintf(ret, cap, "(unnamed)");
+}
+
+/* The last number of a line like "NStgid:\t4711\t5" in /proc/TID/status: the innermost namespace's.
+ */
+static pid_t inner_number(pid_t tid, const char *key)
+{
+    char path[64], text[2048];
+    const char *line, *end;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    line = strstr(text, key);
+    if (!line || !(end = strchr(line + 1, '\n')))
+        return 0;
+    while (end > line && end[-1] >= '0' && end[-1] <= '9')
+        end--;
+    return (pid_t)strtol(end, NULL, 10);
+}
+
+static pid_t proc_inner(aq_proc *p)
+{
+    if (p->inner == 0)
+        p->inner = inner_number(p->pid, "\nNStgid:");
+    return p->inner;
+}
+
+pid_t aq_inner_pid(aq_task *k)
+{
+    return proc_inner(k->proc);
+}
+
+pid_t aq_inner_number(const aq_task *k)
+{
+    return inner_number(k->tid, "\nNSpid:");
+}
+
+aq_proc *aq_proc_inner(aq_tracer *t, aq_task *k, pid_t inner)
+{
+    (void)k; /* one namespace in the whole world: new ones are refused */
+    for (aq_proc *p = t->procs; inner > 0 && p; p = p->next)
+        if (proc_inner(p) == inner)
+            return p;
+    return NULL;
+}
+
+static int world_root(aq_tracer *t, const aq_task *k)
+{
+    char path[64];
+    int fd;
+
+    if (t->root > 0)
+        return t->root - 1;
+    snprintf(path, sizeof path, "/proc/%d/root", k->tid);
+    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        t->root = fd + 1;
+    return fd;
+}
+
+/* A name below our own /proc/PID is what /proc/self gave to us instead of the task. */
+static bool is_ours(const char *name)
+{
+    char mine[32];
+    int n = snprintf(mine, sizeof mine, "/proc/%d", getpid());
+
+    return strncmp(name, mine, (size_t)n) == 0 && (name[n] == '/' || name[n] == '\0');
+}
+
+static int handle_of(int root, const char *path, bool follow)
+{
+    struct open_how how = {
+        .flags = (uint64_t)(O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)),
+        .resolve = RESOLVE_IN_ROOT,
+    };
+
+    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+/* Programs look for files in many places, so what is missing must be quick, too: its folder is
+ * there, and it is not a link that leads to nothing. */
+static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t cap)
+{
+    const char *last = strrchr(path, '/');
+    char folder[BUFFER], c;
+    size_t len;
+
+    if (!last || !last[1] || strcmp(last, "/.") == 0 || strcmp(last, "/..") == 0)
+        return false;
+    len = last == path ? 1 : (size_t)(last - path);
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    aq_auto_fd int fd = handle_of(root, folder, true);
+    if (fd < 0 || readlinkat(fd, last + 1, &c, 1) >= 0 || errno != ENOENT)
+        return false;
+    handle_name(t, fd, folder, sizeof folder);
+    if (is_ours(folder))
+        return false;
+    snprintf(ret, cap, "%s%s", strcmp(folder, "/") == 0 ? "" : folder, last);
+    return true;
+}
+
+static bool fast(aq_tracer *t, int root, const char *path, bool follow, char *ret, size_t cap)
+{
+    aq_auto_fd int fd = handle_of(root, path, follow);
+
+    if (fd < 0)
+        return errno == ENOENT && missing(t, root, path, ret, cap);
+    handle_name(t, fd, ret, cap);
+    return !is_ours(ret);
+}
+
+/* ---- step by step, where the fast way fails: missing parts, /proc/self, magic links ---- */
+
+typedef struct walk {
+    int root, at; /* `at` is owned */
+    pid_t tid, inner;
+    int links;
+    char rest[BUFFER];
+} walk;
+
+static void go_to(walk *w, int fd)
+{
+    close(w->at);
+    w->at = fd;
+}
+
+static bool same_place(int a, int b)
+{
+    struct statx x, y;
+
+    return statx(a, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &x) == 0 &&
+           statx(b, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &y) == 0 &&
+           x.stx_ino == y.stx_ino && x.stx_mnt_id == y.stx_mnt_id;
+}
+
+static bool in_proc(int fd)
+{
+    struct statfs s;
+
+    return fstatfs(fd, &s) == 0 && s.f_type == PROC_SUPER_MAGIC;
+}
+
+static bool at_proc_root(int fd)
+{
+    struct stat s;
+
+    return in_proc(fd) && fstat(fd, &s) == 0 && s.st_ino == PROC_ROOT_INODE;
+}
+
+/* Puts a link's target before the rest. */
+static bool prepend(walk *w, const char *target)
+{
+    char old[BUFFER];
+    int n;
+
+    memcpy(old, w->rest, sizeof old);
+    n = snprintf(w->rest, sizeof w->rest, "%s%s%s", target, *old ? "/" : "", old);
+    return n > 0 && (size_t)n < sizeof w->rest;
+}
+
+static bool follow_link(walk *w, int link, const char *part)
+{
+    char target[AQ_PATH + 32];
+    ssize_t n;
+
+    if (++w->links > LINKS)
+        return false;
+    if (in_proc(w->at) && !at_proc_root(w->at)) {
+        /* A magic link: only the kernel knows where it leads. */
+        int fd = openat(w->at, part, O_PATH | O_CLOEXEC);
+
+        if (fd < 0)
+            return false;
+        go_to(w, fd);
+        return true;
+    }
+    /* These two mean the task, not us; from outside of its pid namespace they mean nothing at all.
+     */
+    if (at_proc_root(w->at) && strcmp(part, "self") == 0) {
+        snprintf(target, sizeof target, "%d", w->inner);
+    } else if (at_proc_root(w->at) && strcmp(part, "thread-self") == 0) {
+        snprintf(target, sizeof target, "%d/task/%d", w->inner, inner_number(w->tid, "\nNSpid:"));
+    } else {
+        n = readlinkat(link, "", target, sizeof target - 1);
+        if (n <= 0)
+            return false;
+        target[n] = '\0';
+    }
+    return prepend(w, target);
+}
+
+/* One part of the path. False: it leads no further, and `rest` still begins with it. */
+static bool step(walk *w, bool follow)
+{
+    char part[256], *rest = w->rest;
+    size_t slashes = strspn(rest, "/"), len;
+    struct stat s;
+    bool last;
+
+    /* Only at the start, or when a link put an absolute target here. */
+    if (slashes > 0)
+        go_to(w, fcntl(w->root, F_DUPFD_CLOEXEC, 0));
+    memmove(rest, rest + slashes, strlen(rest + slashes) + 1);
+    len = strcspn(rest, "/");
+    if (len == 0 || len >= sizeof part)
+        return false;
+    memcpy(part, rest, len);
+    part[len] = '\0';
+    last = rest[len] == '\0';
+    aq_auto_fd int fd = -1;
+    if (strcmp(part, "..") == 0 && same_place(w->at, w->root))
+        fd = fcntl(w->root, F_DUPFD_CLOEXEC, 0);
+    else
+        fd = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &s) != 0)
+        return false;
+    len += strspn(rest + len, "/");
+    memmove(rest, rest + len, strlen(rest + len) + 1);
+    if (S_ISLNK(s.st_mode) && (!last || follow)) {
+        if (follow_link(w, fd, part))
+            return true;
+        prepend(w, part);
+        return false;
+    }
+    go_to(w, aq_take_fd(fd));
+    return true;
+}
+
+static void slow(aq_tracer *t, aq_task *k, int start, const char *path, bool follow, char *ret,
+                 size_t cap)
+{
+    walk w = {.root = world_root(t, k),
+              .at = fcntl(start, F_DUPFD_CLOEXEC, 0),
+              .tid = k->tid,
+              .inner = aq_inner_pid(k)};
+    char base[BUFFER];
+    int parts = 0;
+
+    snprintf(w.rest, sizeof w.rest, "%s", path);
+    while (w.at >= 0 && *w.rest && parts++ < PARTS && step(&w, follow))
+        continue;
+    handle_name(t, w.at, base, sizeof base);
+    if (*w.rest)
+        snprintf(ret, cap, "%s/%s", strcmp(base, "/") == 0 ? "" : base, w.rest);
+    else
+        snprintf(ret, cap, "%s", base);
+    if (w.at >= 0)
+        close(w.at);
+}
+
+static void start_link(int dir, char *link, size_t cap)
+{
+    if (dir == AT_FDCWD)
+        snprintf(link, cap, "cwd");
+    else
+        snprintf(link, cap, "fd/%d", dir);
+}
+
+void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                size_t cap)
+{
+    char base[AQ_PATH + 32] = "", joined[BUFFER], link[32], start[64];
+    int root = world_root(t, k);
+    bool absolute = *path == '/';
+
+    start_link(dir, link, sizeof link);
+    if (!absolute)
+        aq_proc_link(k->tid, link, base, sizeof base);
+    if (!absolute && !*base)
+        snprintf(base, sizeof base, "(unnamed)");
+    if (!*path) {
+        snprintf(ret, cap, "%s", base);
+        return;
+    }
+    snprintf(joined, sizeof joined, "%s%s%s", base, absolute ? "" : "/", path);
+    if (root < 0) {
+        snprintf(ret, cap, "%s", joined);
+        return;
+    }
+    if (*joined == '/' && strstr(joined, "self") == NULL && fast(t, root, joined, follow, ret, cap))
+        return;
+    snprintf(start, sizeof start, "/proc/%d/%s", k->tid, absolute ? "root" : link);
+    aq_auto_fd int at = open(start, O_PATH | O_CLOEXEC);
+    if (at < 0)
+        snprintf(ret, cap, "%s", joined);
+    else
+        slow(t, k, at, path, follow, ret, cap);
+}

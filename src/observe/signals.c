@@ -1,0 +1,165 @@
+/* Signals. A parked task stands still in a stop, so the kernel cannot interrupt it: whenever a
+ * signal may have been sent we look, and let whoever has one to take make its call for real. The
+ * kernel then interrupts it at once and decides, as always, between a restart and EINTR. */
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "observe/internal.h"
+
+enum { PEEKED = 64, WAKING = 20 };
+
+static uint64_t bit(int sig)
+{
+    return sig >= 1 && sig <= 64 ? 1ULL << (sig - 1) : 0;
+}
+
+static uint64_t queued(const aq_task *k, bool shared)
+{
+    siginfo_t s[PEEKED];
+    struct __ptrace_peeksiginfo_args args = {
+        .off = 0, .flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = PEEKED};
+    long n = ptrace(PTRACE_PEEKSIGINFO, k->tid, &args, s);
+    uint64_t set = 0;
+
+    for (long i = 0; i < n; i++)
+        set |= bit(s[i].si_signo);
+    return set;
+}
+
+bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret)
+{
+    *ret = (queued(k, false) | queued(k, true)) & ~blocked;
+    return *ret != 0;
+}
+
+static uint64_t mask_of(const aq_task *k)
+{
+    uint64_t mask = 0;
+
+    if (k->masked)
+        return k->mask;
+    ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask);
+    return mask;
+}
+
+/* A signal for the whole process is taken by one task: a ready one takes it on its way, and only
+ * when there is none is a parked one woken. */
+static bool taken_by_another(const aq_tracer *t, const aq_task *k, uint64_t set)
+{
+    for (const aq_task *q = t->tasks; q; q = q->next)
+        if (q != k && q->proc == k->proc &&
+            (q->state == AQ_TASK_READY || q->state == AQ_TASK_RUNNING) && (set & ~mask_of(q)))
+            return true;
+    return false;
+}
+
+static void interrupt(aq_tracer *t, aq_task *k)
+{
+    k->interrupted = true;
+    k->state = AQ_TASK_READY;
+    if (k->at_exit) { /* the attempt has run: tell the kernel that it was interrupted */
+        aq_regs_restart(k, k->timed || k->row->after == aq_after_poll ? -514 : -512);
+        k->at_exit = k->wants_exit = false;
+        k->interrupted = false;
+        t->activity++;
+        return;
+    }
+    aq_engine_attempt(t, k);
+}
+
+void aq_signals_check(aq_tracer *t)
+{
+    t->signals = false;
+    for (aq_task *k = t->tasks; k; k = k->next) {
+        uint64_t blocked, own, shared;
+
+        if (k->state != AQ_TASK_PARKED)
+            continue;
+        blocked = mask_of(k);
+        own = queued(k, false) & ~blocked;
+        shared = queued(k, true) & ~blocked;
+        if (own || (shared && !taken_by_another(t, k, shared)))
+            interrupt(t, k);
+    }
+}
+
+/* A signal is about to be delivered. */
+void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
+{
+    siginfo_t s;
+
+    if (ptrace(PTRACE_GETSIGINFO, k->tid, 0, &s) != 0)
+        memset(&s, 0, sizeof s);
+    if (sig == SIGSEGV && s.si_code > 0) {
+        aq_clock_tick(t, k, true);
+        if (aq_regs_counter(k, aq_clock_now(t, 1) * 2)) {
+            aq_decode_counter(t, k);
+            return;
+        }
+    }
+    aq_decode_signal(t, k, &s);
+    k->signal = sig;
+}
+
+/* ---- the calls ---- */
+
+aq_step aq_try_kill(aq_tracer *t, aq_task *k)
+{
+    (void)t, (void)k;
+    return AQ_STEP_RUN;
+}
+
+aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result)
+{
+    int at = k->nr == SYS_tgkill || k->nr == SYS_rt_tgsigqueueinfo ? 2 : 1;
+
+    if (*result == 0) {
+        t->signals = true;
+        t->activity++;
+        if (aq_regs_arg(k, at) == SIGCONT)
+            t->waking = WAKING;
+        aq_task_reap_dying(t);
+    }
+    return AQ_STEP_RUN;
+}
+
+/* pause and rt_sigsuspend run only when a signal will end them; rt_sigtimedwait looks into the
+ * queue. */
+aq_step aq_try_signal_wait(aq_tracer *t, aq_task *k)
+{
+    uint64_t set = 0, pending;
+    int64_t ts[2];
+
+    if (k->nr == SYS_rt_sigtimedwait) {
+        if (!aq_tracee_get(k, aq_regs_arg(k, 0), &set, sizeof set))
+            return aq_answer(k, -EFAULT);
+        if (aq_signals_pending(k, ~set, &pending))
+            return AQ_STEP_RUN;
+        if (aq_regs_arg(k, 2)) {
+            if (!aq_tracee_get(k, aq_regs_arg(k, 2), ts, sizeof ts))
+                return aq_answer(k, -EFAULT);
+            aq_park_until(k, aq_clock_deadline(t, 1, false, ts[0], ts[1]));
+        }
+        if (k->expired || (k->timed && k->deadline <= t->clock))
+            return aq_answer(k, -EAGAIN);
+        aq_park(t, k, AQ_PARK_RETRY);
+        return AQ_STEP_PARKED;
+    }
+    if (k->nr == SYS_rt_sigsuspend) {
+        if (!aq_tracee_get(k, aq_regs_arg(k, 0), &k->mask, sizeof k->mask))
+            return aq_answer(k, -EFAULT);
+        k->masked = true;
+    }
+    if (aq_signals_pending(k, mask_of(k), &pending))
+        return AQ_STEP_RUN;
+    aq_park(t, k, AQ_PARK_SIGNAL);
+    return AQ_STEP_PARKED;
+}
+
+aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result)
+{
+    (void)t, (void)k, (void)result;
+    return AQ_STEP_RUN;
+}

@@ -1,0 +1,223 @@
+/* Tasks and processes of a world: who is there, in which order they came, and how they go. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "observe/internal.h"
+
+aq_task *aq_task_find(aq_tracer *t, pid_t tid)
+{
+    for (aq_task *k = t->tasks; k; k = k->next)
+        if (k->tid == tid)
+            return k;
+    return NULL;
+}
+
+/* The last number of the NSpid line: what the task itself calls its number. */
+pid_t aq_task_inner(aq_task *k)
+{
+    char path[64], line[256];
+    FILE *f;
+
+    if (k->inner)
+        return k->inner;
+    k->inner = k->tid;
+    snprintf(path, sizeof path, "/proc/%d/status", k->tid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "NSpid:", 6) == 0) {
+            k->inner = (pid_t)strtol(strrchr(line, '\t') + 1, NULL, 10);
+            break;
+        }
+    if (f)
+        fclose(f);
+    return k->inner;
+}
+
+aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent)
+{
+    aq_proc *p = aq_alloc(sizeof *p);
+
+    p->pid = pid;
+    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    p->ordinal = t->next_proc++;
+    p->parent = parent ? parent->ordinal : 0;
+    p->space = ++t->next_space;
+    if (parent && parent->exe)
+        p->exe = aq_strdup(parent->exe);
+    for (int i = 0; i < AQ_FD_SLOTS; i++)
+        p->fds[i].fd = -1;
+    p->next = t->procs;
+    t->procs = p;
+    t->end.processes++;
+    return p;
+}
+
+static void free_proc(aq_tracer *t, aq_proc *p)
+{
+    aq_proc **at = &t->procs;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    for (int i = 0; i < AQ_FD_SLOTS; i++)
+        free(p->fds[i].name);
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    free(p->exe);
+    free(p);
+}
+
+/* New tasks go to the end of the list, which so stays in the order of serials. */
+aq_task *aq_task_add(aq_tracer *t, pid_t tid, aq_proc *proc)
+{
+    aq_task *k = aq_alloc(sizeof *k);
+    aq_task **at = &t->tasks;
+
+    k->tid = tid;
+    k->proc = proc;
+    k->serial = t->next_serial++;
+    k->ordinal = proc->threads++;
+    k->flip = -1;
+    while (*at)
+        at = &(*at)->next;
+    *at = k;
+    proc->tasks++;
+    t->alive++;
+    t->end.tasks++;
+    return k;
+}
+
+static void unlink_task(aq_tracer *t, aq_task *k)
+{
+    aq_task **at = &t->tasks;
+
+    while (*at != k)
+        at = &(*at)->next;
+    *at = k->next;
+    t->alive--;
+    k->proc->tasks--;
+    if (t->running == k)
+        t->running = NULL;
+    if (t->last == k)
+        t->last = NULL;
+    free(k->look);
+    free(k);
+}
+
+/* A child's end lets its parent's wait go on, and may release one that waits in vfork. */
+static void wake_vfork(aq_tracer *t, aq_proc *p)
+{
+    aq_task *parent = p->vforked;
+    int status;
+
+    p->vforked = NULL;
+    if (!parent || parent->state != AQ_TASK_KERNEL)
+        return;
+    if (aq_engine_wait(parent, &status))
+        aq_engine_stopped(t, parent, status);
+}
+
+void aq_task_bury(aq_tracer *t, aq_task *k, int status)
+{
+    aq_proc *p = k->proc;
+    bool first = k->tid == t->first;
+
+    for (aq_proc *q = t->procs; q; q = q->next)
+        if (q->vforked == k)
+            q->vforked = NULL;
+    unlink_task(t, k);
+    t->activity++;
+    t->signals = true;
+    if (first)
+        t->end.status = status;
+    aq_futex_changed(t);
+    if (p->tasks > 0)
+        return;
+    aq_decode_end(t, p, status);
+    aq_timer_forget(t, p);
+    wake_vfork(t, p);
+    free_proc(t, p);
+}
+
+/* ptrace refuses a stopped task that SIGKILL has woken: it is on its way out, and its status comes.
+ * A leader comes last, since the kernel reports it after its threads. */
+static bool dying(const aq_task *k)
+{
+    uint64_t mask;
+
+    return k->state != AQ_TASK_RUNNING && k->state != AQ_TASK_KERNEL &&
+           ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask) != 0 && errno == ESRCH;
+}
+
+static bool reap_one(aq_tracer *t, bool leaders)
+{
+    for (aq_task *k = t->tasks; k; k = k->next) {
+        bool leader = k->tid == k->proc->pid;
+        int status;
+
+        if (leader != leaders || (leader && k->proc->tasks > 1) || !dying(k))
+            continue;
+        if (!aq_engine_wait(k, &status))
+            aq_task_bury(t, k, SIGKILL);
+        else if (WIFEXITED(status) || WIFSIGNALED(status))
+            aq_task_bury(t, k, status);
+        else
+            aq_engine_stopped(t, k, status);
+        return true;
+    }
+    return false;
+}
+
+void aq_task_reap_dying(aq_tracer *t)
+{
+    while (reap_one(t, false) || reap_one(t, true))
+        continue;
+}
+
+void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former)
+{
+    aq_task *f = aq_task_find(t, former);
+
+    if (!f || f == k)
+        return;
+    /* The thread that called exec goes on under the leader's number; what it was doing is its. */
+    k->row = f->row;
+    k->nr = f->nr;
+    k->in = f->in;
+    k->look = f->look;
+    k->patched = f->patched;
+    f->look = NULL;
+    if (t->running == f)
+        t->running = k;
+    k->state = AQ_TASK_RUNNING;
+    unlink_task(t, f);
+}
+
+void aq_task_kill_all(aq_tracer *t)
+{
+    for (aq_proc *p = t->procs; p; p = p->next)
+        kill(p->pid, SIGKILL);
+    while (t->tasks) {
+        int status;
+        pid_t tid = waitpid(-1, &status, __WALL);
+        aq_task *k;
+
+        if (tid < 0 && errno == EINTR)
+            continue;
+        if (tid < 0)
+            break;
+        k = aq_task_find(t, tid);
+        if (k && (WIFEXITED(status) || WIFSIGNALED(status)))
+            aq_task_bury(t, k, status);
+        else
+            kill(tid, SIGKILL); /* a child that was born while we killed */
+    }
+    while (t->tasks)
+        aq_task_bury(t, t->tasks, SIGKILL);
+}

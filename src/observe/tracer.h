@@ -1,0 +1,73 @@
+/* The tracer: runs a small world of processes one task at a time and records every act.
+ *
+ * Theory of operation. The keeper makes a process that waits, attaches to it here, and lets it go;
+ * the process enters a seccomp filter that stops it at every system call, and executes the
+ * workload. From then on exactly one task (thread) of the world runs at any moment, on one CPU. At
+ * each call all others are stopped, so what is read of its arguments is what the kernel will use:
+ * no thread can change a path between record and use. A call that would block is never left
+ * blocking in the kernel: it is emulated (futexes, sleeps), or tried without blocking and parked
+ * until something happened. Time is virtual: it advances with calls and jumps when everybody
+ * sleeps, so that sleeping costs nothing and is recorded.
+ *
+ * The tracer observes and schedules; containment is the business of the sandbox room. It trusts
+ * nothing that it reads from a tracee, and it never follows a tracee's pointer twice. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "model/observation.h"
+
+typedef struct aq_tracer aq_tracer;
+
+/* Why a run was ended from outside of it; AQ_STOP_NONE while it was not. */
+typedef enum aq_stop {
+    AQ_STOP_NONE,
+    AQ_STOP_ASLEEP,  /* every task waits for something that can never happen */
+    AQ_STOP_CALLS,   /* more system calls than the plan allows */
+    AQ_STOP_TASKS,   /* more tasks at once */
+    AQ_STOP_TIME,    /* virtual time ran out */
+    AQ_STOP_WALL,    /* the wall clock, a backstop: the result is inconclusive */
+    AQ_STOP_WRITTEN, /* bytes written */
+    AQ_STOP_ASKED,   /* aq_tracer_stop */
+    AQ_STOP_REASONS
+} aq_stop;
+
+const char *aq_stop_name(aq_stop s); /* "asleep", "calls", … */
+
+typedef struct aq_tracer_plan {
+    uint64_t calls, virtual_ns, wall_ms, written_bytes; /* limits; 0 = none */
+    uint32_t tasks;
+    int64_t start_ns; /* what CLOCK_REALTIME says at the start; the keeper gives the host's */
+    int cpu;          /* the CPU that all share, or -1 for the one we are on */
+    /* The world outside: called with how long it may wait for something to happen there (output to
+     * be drained, input to arrive). 1 when something did, 0 when nothing did yet, -1 when nothing
+     * ever will. May be NULL: there is no outside. */
+    int (*pump)(void *arg, int timeout_ms);
+    void *arg;
+} aq_tracer_plan;
+
+typedef struct aq_tracer_end {
+    aq_stop stop;
+    int status;          /* wait status of the first process; valid when it ended by itself */
+    uint64_t calls;      /* system calls of the whole world */
+    uint64_t virtual_ns; /* virtual time that passed */
+    uint64_t written;    /* bytes written to files, pipes and sockets */
+    uint32_t processes, tasks;
+    bool preempted; /* the wall clock had to decide who runs: not repeatable */
+} aq_tracer_end;
+
+aq_tracer *aq_tracer_new(const aq_tracer_plan *plan, aq_recorder *rec);
+/* Attaches to a process that waits for its go (it must not have entered yet). */
+int aq_tracer_attach(aq_tracer *t, pid_t first, aq_err *err);
+/* In the process itself, after its go and right before exec: stops it at every call from then on.
+ * Needs no_new_privs. Without an attached tracer every call fails with ENOSYS. */
+int aq_tracer_enter(aq_err *err);
+/* Runs the world until its first process and all others are gone, or a limit ended it. Nothing of
+ * it lives on return. */
+int aq_tracer_run(aq_tracer *t, aq_tracer_end *ret, aq_err *err);
+/* From a signal handler or the pump: ends the run soon. */
+void aq_tracer_stop(aq_tracer *t);
+void aq_tracer_free(aq_tracer *t); /* takes NULL */

@@ -1,0 +1,22 @@
+"""The record names what was opened, whoever changes the path meanwhile."""
+from test_truth import BUILD, watch
+
+
+def test_the_object_is_what_was_opened(tmp_path):
+    out, events, _ = watch(tmp_path, BUILD / "tests/observe/race")
+    said = [e for e in events if e["op"] == "open" and e["process"] == 0
+            and e["object"].startswith("/etc/") and e["result"] >= 0]  # fmt: skip
+    repeats = [e for e in events if e["op"] == "repeat" and e["args"]["op"] == "open"]
+    opened = [line for line in out.splitlines() if line]
+    assert len(set(opened)) > 1, "the threads did not race"
+    for name in set(opened):
+        seen = sum(e["object"] == name for e in said)
+        left = sum(e["args"]["left-out"] for e in repeats if e["object"] == name)
+        assert seen + left == opened.count(name), name
+
+
+def test_a_request_is_what_was_sent(tmp_path):
+    out, events, _ = watch(tmp_path, BUILD / "tests/observe/resend")
+    assert out == "/evil\n"
+    assert [(e["object"], e["args"]["target"]) for e in events if e["op"] == "http-request"] == [
+        ("evil.example", "/evil")]  # fmt: skip
