@@ -120,6 +120,10 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
         const char *word = argv[i];
         if (!only_operands && strcmp(word, "--") == 0) {
             only_operands = true;
+            if (c->takes_command) {
+                ret->rest = argv + i + 1;
+                break;
+            }
         } else if (!only_operands && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             aq_auto_buf help = {0};
             aq_command_help(c, &help);

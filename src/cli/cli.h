@@ -27,6 +27,7 @@ typedef struct aq_args {
     const char *value[AQ_OPTIONS];
     char **operand; /* borrowed from argv */
     size_t operands;
+    char **rest; /* what follows --, of a command that takes a command; NULL-terminated */
 } aq_args;
 
 /* A sub-command ("ledger prove"), or a plain word that completion offers (run NULL). */
@@ -46,6 +47,7 @@ typedef struct aq_command {
     const char *examples;
     const char *exits; /* NULL: the verdict table */
     size_t min_operands, max_operands;
+    bool takes_command;              /* what follows -- is a command line of its own */
     int (*run)(const aq_args *args); /* returns the exit status */
 } aq_command;
 

@@ -1,6 +1,8 @@
 /* Limits of one run; see limit.h. */
 #include "model/limit.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 static const struct {
@@ -29,4 +31,13 @@ aq_limits aq_limits_filled(const aq_limits *given)
     for (size_t i = 0; i < AQ_LIMITS; i++)
         l.most[i] = given && given->most[i] ? given->most[i] : table[i].fallback;
     return l;
+}
+
+int aq_limit_find(const char *name, size_t len)
+{
+    for (int i = 0; i < AQ_LIMITS; i++)
+        if (strlen(aq_limit_name((aq_limit)i)) == len &&
+            memcmp(aq_limit_name((aq_limit)i), name, len) == 0)
+            return i;
+    return -1;
 }

@@ -256,6 +256,22 @@ int aq_attend(void *arg, int timeout_ms)
     return moved;
 }
 
+static bool pending(const aq_stream *s)
+{
+    return s->start < s->end;
+}
+
+/* For a watch that schedules the world itself: while the world stands still, only its input and a
+ * reader of its output can still make something happen. */
+int aq_attend_pump(void *arg, int timeout_ms)
+{
+    aq_attendant *a = arg;
+    bool over = a->world->pump[0] < 0 && !pending(&a->out[0]) && !pending(&a->out[1]);
+    int r = aq_attend(a, over ? 0 : timeout_ms);
+
+    return r == 0 && over ? -1 : r;
+}
+
 /* ---- begin and end ---- */
 
 static int set_handlers(aq_attendant *a, aq_err *err)

@@ -37,6 +37,8 @@ typedef struct aq_attendant {
 int aq_attend_begin(aq_attendant *a, aq_world *w, aq_err *err);
 /* Serves for at most `timeout_ms`; 1 something happened, 0 nothing, -1 nothing ever will. */
 int aq_attend(void *attendant, int timeout_ms);
+/* The same for a watch: -1 also when nothing outside can make a world go on that stands still. */
+int aq_attend_pump(void *attendant, int timeout_ms);
 /* What is still in the pipes once everybody inside is dead; stops timer and handlers. */
 void aq_attend_end(aq_attendant *a);
 /* Looks at the limits once more, when all is over. */

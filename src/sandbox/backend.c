@@ -89,3 +89,16 @@ int aq_backend_run(const aq_backend *b, const aq_plan *plan, aq_buf *stream, aq_
     aq_buf_add(stream, mine.data, mine.len);
     return 0;
 }
+
+static json_t *word(const char *s)
+{
+    return s ? json_string(s) : json_null();
+}
+
+json_t *aq_containment_json(const aq_containment *c)
+{
+    return json_pack("{s:i,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "landlock", c->landlock,
+                     "own_ids", c->own_ids, "clocks", c->clocks, "proc", c->proc, "memory",
+                     word(c->memory), "processes", word(c->processes), "cpu", word(c->cpu), "io",
+                     word(c->io), "disk", word(c->disk), "output", word(c->output));
+}

@@ -43,6 +43,8 @@ typedef struct aq_containment {
     const char *io, *disk, *output;
 } aq_containment;
 
+json_t *aq_containment_json(const aq_containment *c);
+
 /* What is to be run: filled by the exercise plan (L3), a session profile or `aquarium run`. */
 typedef struct aq_plan {
     const aq_package *package;

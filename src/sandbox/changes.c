@@ -15,7 +15,7 @@
 #include "model/wire.h"
 #include "sandbox/world.h"
 
-enum { DEPTH = 128 };
+enum { DEPTH = 128, MARGIN_MS = 20 };
 
 typedef struct walk {
     aq_arena *arena;
@@ -24,9 +24,10 @@ typedef struct walk {
     aq_hash *hash;
     uint64_t bytes;
     char *buffer;
+    const aq_world *world;
 } walk;
 
-static void add(walk *k, const char *path, uint64_t size, aq_digest digest)
+static void add(walk *k, char change, const char *path, uint64_t size, aq_digest digest)
 {
     if (k->count == k->cap) {
         size_t cap = k->cap ? 2 * k->cap : 64;
@@ -34,7 +35,7 @@ static void add(walk *k, const char *path, uint64_t size, aq_digest digest)
         k->cap = cap;
     }
     k->changes[k->count++] = (aq_file_change){
-        .path = aq_arena_strdup(k->arena, path), .change = 'A', .size = size, .digest = digest};
+        .path = aq_arena_strdup(k->arena, path), .change = change, .size = size, .digest = digest};
     k->bytes += size;
 }
 
@@ -53,49 +54,133 @@ static int digest_file(walk *k, int fd, aq_digest *ret)
     return 0;
 }
 
-/* A regular file counts with its content, a link with its target, the rest with its name; the name
- * of a folder ends with a slash. */
-static int visit(walk *k, int dirfd, const char *name, const char *path, const struct stat *st)
+/* A regular file counts with its content, a link with its target, the rest with its name. */
+static int digest_of(walk *k, int dirfd, const char *name, const struct stat *st, uint64_t *size,
+                     aq_digest *ret)
 {
     char target[4096];
-    aq_digest digest = aq_sha256("", 0);
-    uint64_t size = 0;
 
+    *ret = aq_sha256("", 0);
+    *size = 0;
     if (S_ISREG(st->st_mode)) {
         aq_auto_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        int r = fd < 0 ? -errno : digest_file(k, fd, &digest);
-        if (r < 0)
-            return r;
-        size = (uint64_t)st->st_size;
-    } else if (S_ISLNK(st->st_mode)) {
+
+        *size = (uint64_t)st->st_size;
+        return fd < 0 ? -errno : digest_file(k, fd, ret);
+    }
+    if (S_ISLNK(st->st_mode)) {
         ssize_t n = readlinkat(dirfd, name, target, sizeof target);
+
         if (n < 0)
             return -errno;
-        digest = aq_sha256(target, (size_t)n);
-        size = (uint64_t)n;
+        *ret = aq_sha256(target, (size_t)n);
+        *size = (uint64_t)n;
     }
-    add(k, path, size, digest);
     return 0;
 }
 
-static int walk_folder(walk *k, int dirfd, const char *name, const char *path, unsigned depth);
-
-static int enter(walk *k, int dirfd, const char *name, const char *path, unsigned depth)
+/* A copy that nobody touched since the payload got its go. The time of the last change is the one
+ * that a program cannot set; it is coarse, hence the margin. */
+static bool untouched(const walk *k, const struct stat *st)
 {
-    struct stat st;
+    const struct timespec *go = &k->world->started;
+    int64_t since = (int64_t)(st->st_ctim.tv_sec - go->tv_sec) * 1000 +
+                    (st->st_ctim.tv_nsec - go->tv_nsec) / 1000000;
+
+    return since < -MARGIN_MS;
+}
+
+static int visit(walk *k, int dirfd, int original, const char *name, const char *path,
+                 const struct stat *st)
+{
+    struct stat was;
+    uint64_t size, old_size;
+    aq_digest digest, old;
+    bool copied = original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0;
+    int r;
+
+    if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) && untouched(k, st))
+        return 0;
+    r = digest_of(k, dirfd, name, st, &size, &digest);
+    if (r < 0)
+        return r;
+    if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) &&
+        digest_of(k, original, name, &was, &old_size, &old) == 0 && old_size == size &&
+        aq_digest_equal(&old, &digest))
+        return 0;
+    add(k, copied ? 'M' : 'A', path, size, digest);
+    return 0;
+}
+
+static int walk_folder(walk *k, int dirfd, int original, const char *name, const char *path,
+                       unsigned depth);
+
+/* The name of a folder ends with a slash. Those on the way to a share are ours. */
+static bool on_the_way(const walk *k, const char *path)
+{
+    size_t n = strlen(path);
+
+    for (size_t i = 0; i < k->world->root.count; i++) {
+        const aq_entry *e = &k->world->root.entry[i];
+
+        if (e->kind == SHARE && strncmp(e->path, path, n) == 0 &&
+            (e->path[n] == '/' || e->path[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static int enter(walk *k, int dirfd, int original, const char *name, const char *path,
+                 unsigned depth)
+{
+    struct stat st, was;
 
     if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     if (!S_ISDIR(st.st_mode))
-        return visit(k, dirfd, name, path, &st);
-    add(k, aq_arena_printf(k->arena, "%s/", path), 0, aq_sha256("", 0));
+        return on_the_way(k, path) ? 0 : visit(k, dirfd, original, name, path, &st);
+    if ((original < 0 || fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) < 0) &&
+        !on_the_way(k, path))
+        add(k, 'A', aq_arena_printf(k->arena, "%s/", path), 0, aq_sha256("", 0));
     /* What cannot be told makes the run fail: unread is not safe. */
-    return depth == DEPTH ? -ELOOP : walk_folder(k, dirfd, name, path, depth + 1);
+    return depth == DEPTH ? -ELOOP : walk_folder(k, dirfd, original, name, path, depth + 1);
 }
 
-static int walk_folder(walk *k, int dirfd, const char *name, const char *path, unsigned depth)
+/* What the original has and the copy has not any more. */
+static void missing(walk *k, int fd, int original, const char *path)
 {
-    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int copy = openat(original, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+
+    if (!dir && copy >= 0)
+        close(copy);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        struct stat st, was;
+
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(copy, e->d_name, &was, AT_SYMLINK_NOFOLLOW) < 0 ||
+            fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+            faccessat(copy, e->d_name, R_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !(S_ISREG(was.st_mode) || S_ISDIR(was.st_mode) || S_ISLNK(was.st_mode)))
+            continue;
+        add(k, 'D',
+            aq_arena_printf(k->arena, "%s/%s%s", path, e->d_name, S_ISDIR(was.st_mode) ? "/" : ""),
+            0, (aq_digest){{0}});
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static int open_folder(int dirfd, const char *name)
+{
+    return openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int walk_folder(walk *k, int dirfd, int original, const char *name, const char *path,
+                       unsigned depth)
+{
+    aq_auto_fd int old = original < 0 ? -1 : open_folder(original, depth ? name : ".");
+    int fd = open_folder(dirfd, name);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     int r = 0;
 
@@ -110,16 +195,28 @@ static int walk_folder(walk *k, int dirfd, const char *name, const char *path, u
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         aq_buf_addf(&full, "%s/%s", path, e->d_name);
-        r = full.len < AQ_WIRE_PATH ? enter(k, fd, e->d_name, aq_buf_str(&full), depth)
+        r = full.len < AQ_WIRE_PATH ? enter(k, fd, old, e->d_name, aq_buf_str(&full), depth)
                                     : -ENAMETOOLONG;
     }
+    if (r == 0 && old >= 0)
+        missing(k, fd, old, path);
     closedir(dir);
     return r;
 }
 
+/* The host's folder behind a copied share: as it was taken, or by its name where we need no
+ * privilege to open it. */
+static int original_of(const aq_entry *e)
+{
+    if (!e->copied)
+        return -1;
+    return e->mount >= 0 ? fcntl(e->mount, F_DUPFD_CLOEXEC, 0)
+                         : open(e->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *err)
 {
-    walk k = {.arena = a, .hash = aq_hash_begin(), .buffer = aq_alloc(READ_AT_ONCE)};
+    walk k = {.arena = a, .world = w, .hash = aq_hash_begin(), .buffer = aq_alloc(READ_AT_ONCE)};
     int r = 0;
 
     /* Inside the user namespace, which is ours, every file can be read, whatever its mode. */
@@ -128,12 +225,10 @@ int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *e
     for (size_t i = 0; i < w->root.count && r == 0; i++) {
         const aq_entry *e = &w->root.entry[i];
         char name[64];
-        if (e->kind != SPACE)
+        if (e->kind != SPACE && !e->copied)
             continue;
-        snprintf(name, sizeof name, "%s", e->path + 1);
-        for (char *p = name; *p; p++)
-            *p = *p == '/' ? '-' : *p;
-        r = walk_folder(&k, w->disk, name, e->path, 0);
+        aq_auto_fd int original = original_of(e);
+        r = walk_folder(&k, w->disk, original, aq_root_folder(&w->root, e, name), e->path, 0);
         if (r < 0)
             aq_fail(err, r, "cannot read what the run left in %s: %s", e->path, strerror(-r));
     }

@@ -23,8 +23,6 @@
 
 enum { REMOVE_MS = 2000, GONE_MS = 5000 };
 
-const aq_watch *aq_container_watch;
-
 struct aq_aquarium {
     aq_world world;
     pid_t keeper, warden;

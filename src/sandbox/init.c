@@ -79,7 +79,7 @@ static int landlock(const aq_world *w, aq_err *err)
         rules[count++] = (aq_landlock_rule){"/proc", AQ_LANDLOCK_FILL};
     for (size_t i = 0; i < w->root.count; i++) {
         const aq_entry *e = &w->root.entry[i];
-        if (e->kind == SPACE || (e->kind == SHARE && e->writable && e->folder))
+        if (e->kind == SPACE || e->copied)
             rules[count++] = (aq_landlock_rule){e->path, write};
     }
     return aq_landlock_allow(rules, count, true, err);

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -115,7 +116,8 @@ static void choose_ids(aq_world *w)
     }
 }
 
-/* From here on the keeper is nobody of this host, and keeps what making a world needs. */
+/* From here on the keeper is nobody of this host, and keeps what making a world needs. It has the
+ * payload's identity outside, which the world's /proc asks of whoever looks into a process. */
 static int change_identity(aq_world *w, aq_err *err)
 {
     uint64_t needed = CAP(CAP_SYS_ADMIN) | CAP(CAP_SETUID) | CAP(CAP_SETGID) |
@@ -123,7 +125,7 @@ static int change_identity(aq_world *w, aq_err *err)
 
     if (!w->own_ids)
         return 0;
-    return aq_process_become_keeping(w->ids[0].user, needed, err);
+    return aq_process_become_keeping(w->ids[1].user, needed, err);
 }
 
 /* Init says that the world is built, the payload that it waits: in any order, each once. */
@@ -242,7 +244,7 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
         (r = change_identity(w, err)) < 0 || (r = make_world(w, err)) < 0)
         return r;
     for (size_t i = 0; i < w->root.count; i++)
-        if (w->root.entry[i].mount >= 0)
+        if (w->root.entry[i].mount >= 0 && !w->root.entry[i].copied) /* a copy is compared */
             close(w->root.entry[i].mount);
     if ((r = hand_over_cgroups(w, err)) < 0)
         return r;
@@ -322,8 +324,9 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
     bool ended = false;
     int r = 0;
 
+    clock_gettime(CLOCK_REALTIME, &w->started);
     if (watch)
-        r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend, at, &watching, err);
+        r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, at, &watching, err);
     if (r == 0)
         r = aq_message_send(w->outer, &go, NULL, 0, err);
     if (r == 0)

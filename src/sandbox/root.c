@@ -148,6 +148,7 @@ static int list_rootfs(aq_arena *a, const char *rootfs, aq_root *root, aq_err *e
 
 static int list_shares(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *err)
 {
+    aq_limits limits = aq_limits_filled(&plan->limits);
     char real[PATH_MAX];
     struct stat st;
     int r = 0;
@@ -163,7 +164,9 @@ static int list_shares(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *
                            .path = s->to,
                            .text = aq_arena_strdup(a, real),
                            .folder = S_ISDIR(st.st_mode),
-                           .writable = s->writable},
+                           .copied = s->writable && S_ISDIR(st.st_mode) &&
+                                     aq_copy_fits(real, limits.most[AQ_LIMIT_DISK] / 2,
+                                                  limits.most[AQ_LIMIT_INODES] / 2)},
                 err);
     }
     return r;
@@ -246,15 +249,24 @@ static int place_tree(const aq_world *w, int root, aq_entry *e, aq_err *err)
     return r < 0 ? r : aq_mount_attach(e->mount, root, below(e->path), err);
 }
 
-/* A writable place is a folder of the one file system that has the quota. */
-static int place_space(const aq_world *w, int root, int disk, const aq_entry *e, aq_err *err)
+const char *aq_root_folder(const aq_root *root, const aq_entry *e, char name[static 64])
 {
-    char name[64];
-    mode_t mode = (mode_t)strtoul(e->text, NULL, 8);
-    size_t n = (size_t)snprintf(name, sizeof name, "%s", below(e->path));
+    if (e->copied) {
+        snprintf(name, 64, "share-%zu", (size_t)(e - root->entry));
+        return name;
+    }
+    snprintf(name, 64, "%s", below(e->path));
+    for (char *p = name; *p; p++)
+        *p = *p == '/' ? '-' : *p;
+    return name;
+}
 
-    for (size_t i = 0; i < n; i++)
-        name[i] = name[i] == '/' ? '-' : name[i];
+/* A writable place is a folder of the one file system that has the quota. */
+static int place_space(aq_world *w, int root, int disk, const aq_entry *e, mode_t mode, aq_err *err)
+{
+    char buf[64];
+    const char *name = aq_root_folder(&w->root, e, buf);
+
     if (mkdirat(disk, name, 0700) < 0 || fchmodat(disk, name, mode, 0) < 0 ||
         (w->own_ids && fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
         return aq_fail_errno(err, "cannot make the writable place %s", e->path);
@@ -264,13 +276,30 @@ static int place_space(const aq_world *w, int root, int disk, const aq_entry *e,
     return mount < 0 ? mount : aq_mount_attach(mount, root, below(e->path), err);
 }
 
-static int place(const aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
+static int place_copy(aq_world *w, int root, int disk, const aq_entry *e, aq_err *err)
+{
+    char buf[64];
+    int r = make_parents(w, root, e->path, err);
+    aq_auto_fd int to = -1;
+
+    if (r == 0)
+        r = place_space(w, root, disk, e, 0755, err);
+    if (r < 0)
+        return r;
+    to = openat(disk, aq_root_folder(&w->root, e, buf), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (to < 0)
+        return aq_fail_errno(err, "cannot open the copy of %s", e->path);
+    return aq_copy_folder(w, e->mount, to, err);
+}
+
+static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
 {
     switch (e->kind) {
     case TREE:
     case DEVICE:
-    case SHARE:
         return place_tree(w, root, e, err);
+    case SHARE:
+        return e->copied ? place_copy(w, root, disk, e, err) : place_tree(w, root, e, err);
     case FOLDER:
         if (mkdirat(root, below(e->path), 0755) < 0 && errno != EEXIST)
             return aq_fail_errno(err, "cannot make %s inside", e->path);
@@ -282,7 +311,7 @@ static int place(const aq_world *w, int root, int disk, aq_entry *e, aq_err *err
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
         return 0;
     case SPACE:
-        return place_space(w, root, disk, e, err);
+        return place_space(w, root, disk, e, (mode_t)strtoul(e->text, NULL, 8), err);
     case LIKE:
         break;
     }

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <time.h>
 
 #include "kernel/cgroup.h"
 #include "kernel/namespace.h"
@@ -46,7 +47,7 @@ typedef struct aq_entry {
     const char *path; /* inside */
     const char *text; /* of a file, target of a link, mode of a space, host path of a tree */
     bool folder;      /* a tree: its root is a folder */
-    bool writable;    /* a share */
+    bool copied;      /* a share that the run may change: its own copy is */
     int mount;        /* detached, -1 until it was taken from the host */
 } aq_entry;
 
@@ -72,9 +73,10 @@ typedef struct aq_world {
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
     int init_pidfd;
-    int disk;           /* root of the writable space */
-    int proc;           /* the world's, -1 where it has none */
-    int users, network; /* its namespaces */
+    int disk;                /* root of the writable space */
+    int proc;                /* the world's, -1 where it has none */
+    int users, network;      /* its namespaces */
+    struct timespec started; /* when the payload got its go */
 } aq_world;
 
 /* ---- messages ---- */
@@ -118,6 +120,15 @@ int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err);
 int aq_root_take(aq_root *root, aq_err *err);
 /* Builds the root, enters it, and returns a descriptor of the writable space. */
 int aq_root_build(aq_world *w, aq_err *err);
+
+/* The folder of an entry in the writable space: of a space, or of a copied share. */
+const char *aq_root_folder(const aq_root *root, const aq_entry *e, char name[static 64]);
+
+/* Would a folder's content fit? Looks at most at so much. */
+bool aq_copy_fits(const char *folder, uint64_t bytes, uint64_t entries);
+/* Copies what is in the folder `from`; sockets and devices, and what cannot be read, stay outside.
+ */
+int aq_copy_folder(aq_world *w, int from, int to, aq_err *err);
 
 /* ---- inside ---- */
 

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import time
 
+from worlds import as_root, worlds  # fixtures
+
 ROUNDS = int(os.environ.get("AQUARIUM_KILL_ROUNDS", "50"))
 KINDS = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time")
 

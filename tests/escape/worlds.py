@@ -43,7 +43,7 @@ class Worlds:
 
     def python(self, code, *args, **more):
         said, out = self.run("/usr/bin/python3", "-c", code, *args, **more)
-        assert said is not None, self.stderr
+        assert said is not None, (self.status, self.stderr)
         return said, out
 
 

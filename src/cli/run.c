@@ -1,0 +1,303 @@
+/* aquarium run: runs a command in an aquarium, passes its output and exit status on, and says what
+ * it did. With --quarantine the world is sealed: no network but its own, nothing of the host but
+ * the programs of the base and the folders that were shared, and nothing that it writes stays. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/run_text.h"
+#include "model/observation.h"
+#include "model/summary.h"
+#include "sandbox/backend.h"
+
+enum { SHARES = 16, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
+
+static const aq_option options[] = {
+    {"quarantine", NULL, "seal the world off: nothing real is in it, nothing leaves it"},
+    {"events", "FILE", "also write every event as JSON lines to FILE"},
+    {"json", NULL, "print one JSON object; the command's output goes to standard error"},
+    {"share", "PATH[,PATH…]", "show these folders or files of the host inside; writes stay inside"},
+    {"cwd", "DIR", "start in DIR (inside); otherwise in the current folder, which is shared"},
+    {"env", "NAME=VALUE[,…]", "set variables; nothing else of your environment is inside"},
+    {"rootfs", "DIR", "use this folder as the root file system instead of the host's programs"},
+    {"limit", "NAME=N[,…]", "calls, memory, processes, disk-bytes, wall-ms …; see docs/formats"},
+    {"backend", "NAME", "container"},
+    {"stdin", NULL, "hand standard input on; otherwise it is empty"},
+    {"quiet", NULL, "do not say what the command did"},
+    {"color", "WHEN", "auto, always or never"},
+    {0}};
+
+typedef struct request {
+    const aq_command *command;
+    const aq_args *args;
+    aq_arena *arena;
+    const aq_backend *backend;
+    aq_share shares[SHARES];
+    aq_plan plan;
+    aq_containment held;
+    char folder[PATH_MAX];
+} request;
+
+static const char *option(const request *q, const char *name)
+{
+    return aq_arg(q->command, q->args, name);
+}
+
+/* Splits "a,b,c"; NULL-terminated. */
+static const char **split(aq_arena *a, const char *list, size_t *count)
+{
+    const char **rows = aq_arena_alloc(a, (strlen(list) / 2 + 2) * sizeof *rows);
+
+    *count = 0;
+    while (*list) {
+        size_t n = strcspn(list, ",");
+
+        if (n > 0)
+            rows[(*count)++] = aq_arena_strndup(a, list, n);
+        list += n + (list[n] == ',');
+    }
+    return rows;
+}
+
+/* ---- what is shared ---- */
+
+static int share(request *q, const char *path, bool writable)
+{
+    aq_auto_free char *real = realpath(path, NULL);
+
+    if (!real)
+        return aq_say_usage(q->command, "--share %.300s: %s", path, strerror(errno));
+    if (strcmp(real, "/") == 0)
+        return aq_say_usage(q->command, "--share /: name a folder; --rootfs gives another root");
+    if (q->plan.share_count == SHARES)
+        return aq_say_usage(q->command, "at most %d folders can be shared", SHARES);
+    q->shares[q->plan.share_count++] = (aq_share){.from = aq_arena_strdup(q->arena, real),
+                                                  .to = aq_arena_strdup(q->arena, real),
+                                                  .writable = writable};
+    return AQ_PARSE_RUN;
+}
+
+/* The current folder is what people mean when they name a script; a home or the root would show too
+ * much of the host. */
+static bool too_wide(const char *folder)
+{
+    const char *home = getenv("HOME");
+    aq_auto_free char *real = home ? realpath(home, NULL) : NULL;
+
+    return strcmp(folder, "/") == 0 || (real && strcmp(folder, real) == 0);
+}
+
+static int take_folders(request *q)
+{
+    const char *list = option(q, "share"), *cwd = option(q, "cwd");
+    int r = AQ_PARSE_RUN;
+
+    q->plan.shares = q->shares;
+    q->plan.cwd = cwd;
+    if (!cwd && !option(q, "rootfs") && getcwd(q->folder, sizeof q->folder) &&
+        !too_wide(q->folder)) {
+        r = share(q, q->folder, true);
+        q->plan.cwd = q->folder;
+    }
+    if (list) {
+        size_t count;
+        const char **paths = split(q->arena, list, &count);
+
+        for (size_t i = 0; i < count && r == AQ_PARSE_RUN; i++)
+            r = share(q, paths[i], true);
+    }
+    return r;
+}
+
+/* ---- limits and environment ---- */
+
+static int take_limits(request *q)
+{
+    const char *list = option(q, "limit");
+    size_t count;
+    const char **rows;
+
+    if (!list)
+        return AQ_PARSE_RUN;
+    rows = split(q->arena, list, &count);
+    for (size_t i = 0; i < count; i++) {
+        const char *equals = strchr(rows[i], '=');
+        char *end = NULL;
+        unsigned long long n = equals ? strtoull(equals + 1, &end, 10) : 0;
+        int id = equals ? aq_limit_find(rows[i], (size_t)(equals - rows[i])) : -1;
+
+        if (id < 0 || n == 0 || *end)
+            return aq_say_usage(q->command, "--limit %.100s: NAME=N, with a name of %s", rows[i],
+                                "docs/formats/observation.md and a number above zero");
+        q->plan.limits.most[id] = n;
+    }
+    return AQ_PARSE_RUN;
+}
+
+static int take_environment(request *q)
+{
+    const char *list = option(q, "env");
+    size_t count;
+
+    if (!list)
+        return AQ_PARSE_RUN;
+    q->plan.env = split(q->arena, list, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!strchr(q->plan.env[i], '='))
+            return aq_say_usage(q->command, "--env %.100s: NAME=VALUE", q->plan.env[i]);
+    return AQ_PARSE_RUN;
+}
+
+static int take_backend(request *q)
+{
+    const char *name = option(q, "backend");
+
+    q->backend = aq_backend_find(name ? name : "container");
+    if (!q->backend)
+        return aq_say_usage(q->command, "--backend %.60s: there is container", name);
+    return AQ_PARSE_RUN;
+}
+
+static int take_request(request *q)
+{
+    int r;
+
+    if (!aq_flag(q->command, q->args, "quarantine"))
+        return aq_say_usage(q->command,
+                            "say --quarantine: sessions with a real network are not built yet");
+    if (!q->args->rest || !q->args->rest[0])
+        return aq_say_usage(q->command, "name the command after --: aquarium run %s",
+                            q->command->usage);
+    q->plan.argv = (const char *const *)q->args->rest;
+    q->plan.rootfs = option(q, "rootfs");
+    q->plan.has_input = aq_flag(q->command, q->args, "stdin");
+    q->plan.input = STDIN_FILENO;
+    q->plan.has_output = true;
+    q->plan.output = option(q, "json") ? STDERR_FILENO : STDOUT_FILENO;
+    q->plan.error = STDERR_FILENO;
+    q->plan.containment = &q->held;
+    r = take_backend(q);
+    if (r == AQ_PARSE_RUN)
+        r = take_folders(q);
+    if (r == AQ_PARSE_RUN)
+        r = take_limits(q);
+    if (r == AQ_PARSE_RUN)
+        r = take_environment(q);
+    return r;
+}
+
+/* ---- the result ---- */
+
+static int exit_status(const aq_observation *o)
+{
+    switch (o->exit_kind) {
+    case AQ_EXIT_STATUS:
+        return o->exit_value;
+    case AQ_EXIT_SIGNAL:
+        return EXIT_SIGNAL + o->exit_value;
+    case AQ_EXIT_BUDGET:
+        return EXIT_BUDGET;
+    default:
+        return AQ_EXIT_OURS;
+    }
+}
+
+static json_t *result_json(const aq_run_result *r)
+{
+    char hex[AQ_SHA256_HEX];
+
+    return json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:o}", "schema", "aquarium/run/v1",
+                     "exit_status", r->status, "observation_digest",
+                     aq_digest_hex(&r->observation->digest, hex), "backend", r->backend->name,
+                     "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee",
+                     r->probe->guarantee, "containment", aq_containment_json(r->held), "summary",
+                     aq_summary_json(r->summary), "truncated", r->observation->dropped > 0,
+                     "observation", aq_observation_json(r->observation));
+}
+
+static int put_events(const char *path, const aq_buf *stream, aq_err *err)
+{
+    aq_auto_buf lines = {0};
+    int r = aq_observation_jsonl(stream->data, stream->len, &lines, err);
+
+    return r < 0 ? r : aq_put(path, lines.data, lines.len, err);
+}
+
+static int tell(request *q, const aq_probe *probe, const aq_buf *stream, aq_err *err)
+{
+    aq_observation o;
+    aq_summary s;
+    aq_run_result result = {
+        .backend = q->backend, .probe = probe, .held = &q->held, .observation = &o, .summary = &s};
+    const char *events = option(q, "events");
+    int r;
+
+    aq_summary_begin(&s, q->arena);
+    r = aq_observation_read(q->arena, stream->data, stream->len, aq_summary_event, &s, &o, err);
+    if (r == 0 && events)
+        r = put_events(events, stream, err);
+    if (r < 0)
+        return r;
+    result.status = exit_status(&o);
+    if (option(q, "json")) {
+        aq_auto_json json_t *object = result_json(&result);
+
+        r = aq_put_json(NULL, object, err);
+    } else if (!option(q, "quiet")) {
+        aq_run_text(&result, aq_colour(option(q, "color"), STDERR_FILENO), stderr);
+    }
+    return r < 0 ? r : result.status;
+}
+
+static int run(const aq_args *args)
+{
+    aq_auto_arena a = aq_arena_new();
+    request q = {.command = &aq_command_run, .args = args, .arena = a};
+    aq_auto_buf stream = {0};
+    aq_probe probe = {0};
+    aq_err err = {0};
+    int r = take_request(&q);
+
+    if (r != AQ_PARSE_RUN)
+        return r;
+    r = q.backend->probe(a, &probe, &err);
+    if (r == 0 && !probe.usable)
+        r = aq_fail(&err, -ENOTSUP, "%s cannot run here: %s", q.backend->name, probe.guarantee);
+    if (r == 0)
+        r = aq_backend_run(q.backend, &q.plan, &stream, &err);
+    if (r == 0)
+        r = tell(&q, &probe, &stream, &err);
+    return r < 0 ? aq_say_failed(&err) : r;
+}
+
+const aq_command aq_command_run = {
+    .name = "run",
+    .summary = "run a command in a sealed world and see what it does",
+    .usage = "--quarantine [OPTION…] -- COMMAND [ARGUMENT…]",
+    .description = "Runs COMMAND in an aquarium: namespaces, Landlock and seccomp keep it apart "
+                   "from the host, and\n"
+                   "every act is recorded. Its output and exit status pass through; what it did is "
+                   "told on standard\n"
+                   "error. The current folder is visible inside, unless it is your home or /; what "
+                   "is written there\n"
+                   "and elsewhere stays inside and is gone afterwards.\n\n"
+                   "Time is virtual: sleeping costs nothing and is recorded.",
+    .options = options,
+    .examples =
+        "  aquarium run --quarantine -- python3 setup.py\n"
+        "  aquarium run --quarantine --events acts.jsonl -- npm install ./package\n"
+        "  aquarium run --quarantine --json --limit wall-ms=10000 -- ./tool | jq .summary\n",
+    .exits = "  the status of COMMAND; 128 + N when signal N ended it\n"
+             "  3    a limit ended it: what it would have done is not known\n"
+             "  64   the command line was wrong\n"
+             "  70   our own failure\n",
+    .takes_command = true,
+    .run = run,
+};

@@ -1,0 +1,128 @@
+/* The text face of a run: at most a screen. What every program does (its libraries, the locale) is
+ * one line; what this one does is listed. */
+#include "cli/run_text.h"
+
+#include <string.h>
+
+enum { ROWS = 8 };
+
+typedef struct face {
+    FILE *to;
+    bool colour;
+} face;
+
+static void heading(const face *f, const char *title)
+{
+    fprintf(f->to, f->colour ? "\033[1m%-10s\033[0m" : "%-10s", title);
+}
+
+/* Places that belong to the system and not to anybody: reading there says little. */
+static bool of_the_system(const char *path)
+{
+    static const char *const roots[] = {"/usr/",  "/lib/", "/lib64/", "/bin/",     "/sbin/",
+                                        "/proc/", "/sys/", "/dev/",   "/etc/ld.so"};
+
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (strncmp(path, roots[i], strlen(roots[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool nothing_dull(const char *text)
+{
+    (void)text;
+    return false;
+}
+
+static void list(const face *f, const char *title, const aq_summary_list *l, const char *none,
+                 bool (*dull)(const char *))
+{
+    size_t shown = 0, hidden = 0, rest = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        if (dull(l->rows[i].text)) {
+            hidden++;
+        } else if (shown < ROWS) {
+            heading(f, shown++ ? "" : title);
+            fprintf(f->to, "%s", l->rows[i].text);
+            if (l->rows[i].count > 1)
+                fprintf(f->to, "  ×%llu", (unsigned long long)l->rows[i].count);
+            fputc('\n', f->to);
+        } else {
+            rest++;
+        }
+    }
+    if (rest + l->more) {
+        heading(f, "");
+        fprintf(f->to, "… and %llu more\n", (unsigned long long)(rest + l->more));
+    }
+    if (hidden) {
+        heading(f, shown ? "" : title);
+        fprintf(f->to, "%s%zu of the system\n", shown ? "and " : "", hidden);
+    }
+    if (!shown && !hidden && none) {
+        heading(f, title);
+        fprintf(f->to, "%s\n", none);
+    }
+}
+
+static void sleeps(const face *f, const aq_summary *s)
+{
+    uint64_t longest = 0;
+
+    if (s->sleep_count == 0)
+        return;
+    for (size_t i = 0; i < s->sleep_count; i++)
+        if (s->sleeps[i].ns > longest)
+            longest = s->sleeps[i].ns;
+    heading(f, "slept");
+    fprintf(f->to, "%.1f s in all, %.1f s at once (of virtual time)\n", (double)s->slept_ns / 1e9,
+            (double)longest / 1e9);
+}
+
+static void ending(const face *f, const aq_run_result *r)
+{
+    const aq_observation *o = r->observation;
+
+    heading(f, "ended");
+    switch (o->exit_kind) {
+    case AQ_EXIT_STATUS:
+        fprintf(f->to, "with status %d", o->exit_value);
+        break;
+    case AQ_EXIT_SIGNAL:
+        fprintf(f->to, "by signal %d (%s)", o->exit_value, strsignal(o->exit_value));
+        break;
+    case AQ_EXIT_BUDGET:
+        fprintf(f->to, "by the limit %s: what it would have done is not known",
+                aq_limit_name(o->exit_value));
+        break;
+    default:
+        fprintf(f->to, "by a failure of ours");
+        break;
+    }
+    fprintf(f->to, "; %llu events", (unsigned long long)o->events);
+    if (o->dropped)
+        fprintf(f->to, ", %llu more only counted", (unsigned long long)o->dropped);
+    fputc('\n', f->to);
+}
+
+void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
+{
+    face f = {to, colour};
+    const aq_summary *s = r->summary;
+    char hex[AQ_SHA256_HEX];
+
+    fprintf(to, "\n");
+    ending(&f, r);
+    list(&f, "ran", &s->processes, "nothing", nothing_dull);
+    list(&f, "hosts", &s->hosts, "none asked for or reached for", nothing_dull);
+    list(&f, "wrote", &s->files_written, "no file", nothing_dull);
+    list(&f, "removed", &s->files_removed, NULL, nothing_dull);
+    list(&f, "read", &s->files_read, "no file", of_the_system);
+    sleeps(&f, s);
+    list(&f, "refused", &s->refused, NULL, nothing_dull);
+    heading(&f, "held by");
+    fprintf(to, "%s\n", r->probe->guarantee);
+    heading(&f, "digest");
+    fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
+}

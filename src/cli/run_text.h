@@ -1,0 +1,20 @@
+/* What `aquarium run` says about a run to people. */
+#pragma once
+
+#include <stdio.h>
+
+#include "model/observation.h"
+#include "model/summary.h"
+#include "sandbox/backend.h"
+
+typedef struct aq_run_result {
+    const aq_backend *backend;
+    const aq_probe *probe;
+    const aq_containment *held;
+    const aq_observation *observation;
+    const aq_summary *summary;
+    int status; /* that the command line ends with */
+} aq_run_result;
+
+/* A minute's reading: at most some rows of each list, the most telling first. */
+void aq_run_text(const aq_run_result *r, bool colour, FILE *to);

@@ -1,0 +1,260 @@
+/* The summary of an observation; see summary.h. */
+#include "model/summary.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { SLOTS = 4096, TEXT_MAX = 512 }; /* SLOTS: a power of two, well above AQ_SUMMARY_ROWS */
+
+void aq_summary_begin(aq_summary *s, aq_arena *a)
+{
+    *s = (aq_summary){.arena = a};
+}
+
+static uint32_t hash(const char *s)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+static aq_summary_row *row_of(aq_summary *s, aq_summary_list *l, const char *bytes, size_t len)
+{
+    const char *text = aq_text_quoted(s->arena, bytes, len, TEXT_MAX);
+    uint32_t at = hash(text) & (SLOTS - 1);
+
+    if (!l->slots) {
+        l->slots = aq_arena_alloc(s->arena, SLOTS * sizeof *l->slots);
+        l->rows = aq_arena_alloc(s->arena, AQ_SUMMARY_ROWS * sizeof *l->rows);
+    }
+    for (; l->slots[at]; at = (at + 1) & (SLOTS - 1))
+        if (strcmp(l->rows[l->slots[at] - 1].text, text) == 0)
+            return &l->rows[l->slots[at] - 1];
+    if (l->count == AQ_SUMMARY_ROWS) {
+        l->more++;
+        return NULL;
+    }
+    l->rows[l->count].text = text;
+    l->slots[at] = (uint32_t)++l->count;
+    return &l->rows[l->count - 1];
+}
+
+static void add(aq_summary *s, aq_summary_list *l, const char *bytes, size_t len, uint64_t n)
+{
+    aq_summary_row *r = bytes ? row_of(s, l, bytes, len) : NULL;
+
+    if (r)
+        r->count += n;
+}
+
+static void add_object(aq_summary *s, aq_summary_list *l, const aq_event *e)
+{
+    add(s, l, e->object, e->object_len, 1);
+}
+
+static const aq_event_arg *arg(const aq_event *e, const char *name)
+{
+    for (int i = 0; i < e->arg_count; i++)
+        if (strcmp(e->args[i].name, name) == 0)
+            return &e->args[i];
+    return NULL;
+}
+
+static int64_t number(const aq_event *e, const char *name, int64_t fallback)
+{
+    const aq_event_arg *a = arg(e, name);
+
+    return a && !a->bytes ? a->number : fallback;
+}
+
+static bool is(const aq_event *e, const char *op)
+{
+    return strcmp(e->op, op) == 0;
+}
+
+static bool is_one_of(const aq_event *e, const char *const *ops)
+{
+    while (*ops)
+        if (is(e, *ops++))
+            return true;
+    return false;
+}
+
+static void take_open(aq_summary *s, const aq_event *e)
+{
+    int64_t flags = number(e, "flags", O_RDONLY);
+
+    if (flags & (O_DIRECTORY | O_PATH))
+        return;
+    if ((flags & O_ACCMODE) != O_WRONLY)
+        add_object(s, &s->files_read, e);
+    if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)))
+        add_object(s, &s->files_written, e);
+}
+
+static void take_file(aq_summary *s, const aq_event *e)
+{
+    static const char *const writes[] = {
+        "write",    "mkdir",    "mknod",     "symlink", "chmod",        "chown",          "times",
+        "truncate", "allocate", "xattr-set", "link",    "xattr-remove", "attributes-set", NULL};
+    static const char *const removes[] = {"unlink", "rmdir", NULL};
+    const aq_event_arg *to = arg(e, "to");
+    bool path = e->object && e->object_len && e->object[0] == '/';
+
+    if (e->result < 0 || !path)
+        return;
+    if (is(e, "open"))
+        take_open(s, e);
+    else if (is_one_of(e, writes))
+        add_object(s, &s->files_written, e);
+    else if (is_one_of(e, removes))
+        add_object(s, &s->files_removed, e);
+    else if (is(e, "rename"))
+        add_object(s, &s->files_removed, e);
+    if ((is(e, "rename") || is(e, "link")) && to && to->bytes)
+        add(s, &s->files_written, to->bytes, to->len, 1);
+}
+
+/* An address of the internet, or a name: not a socket of the machine itself. */
+static bool outward(const aq_event *e)
+{
+    static const char *const inner[] = {"unix", "netlink", "packet", "vsock", "socket"};
+
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+        size_t n = strlen(inner[i]);
+
+        if (e->object_len >= n && memcmp(e->object, inner[i], n) == 0 &&
+            (e->object_len == n || e->object[n] == ':'))
+            return false;
+    }
+    return e->object_len > 0;
+}
+
+/* Attempts count whether they succeeded or not: in a sealed world most do not. */
+static void take_network(aq_summary *s, const aq_event *e)
+{
+    static const char *const reaches[] = {"connect",      "send",      "dns-query",
+                                          "http-request", "tls-hello", NULL};
+
+    if (e->object && is_one_of(e, reaches) && outward(e))
+        add_object(s, &s->hosts, e);
+}
+
+static void take_exec(aq_summary *s, const aq_event *e)
+{
+    const aq_event_arg *a = arg(e, "argv");
+    char line[TEXT_MAX];
+    size_t len = 0;
+
+    if (e->result < 0)
+        return;
+    if (!a || !a->bytes || a->len == 0) {
+        add_object(s, &s->processes, e);
+        return;
+    }
+    for (size_t i = 0; i < a->len && len < sizeof line; i++)
+        if (a->bytes[i] || i + 1 < a->len) /* the last NUL ends the last word */
+            line[len++] = a->bytes[i] ? a->bytes[i] : ' ';
+    add(s, &s->processes, line, len, 1);
+}
+
+static void take_sleep(aq_summary *s, const aq_event *e)
+{
+    uint64_t ns = (uint64_t)number(e, "ns", 0);
+
+    s->slept_ns += ns;
+    for (size_t i = s->sleep_count; i-- > 0;)
+        if (s->sleeps[i].process == e->process && s->sleeps[i].ns == ns) {
+            s->sleeps[i].count++;
+            return;
+        }
+    if (!s->sleeps)
+        s->sleeps = aq_arena_alloc(s->arena, AQ_SUMMARY_ROWS * sizeof *s->sleeps);
+    if (s->sleep_count == AQ_SUMMARY_ROWS)
+        s->more_sleeps++;
+    else
+        s->sleeps[s->sleep_count++] = (aq_summary_sleep){e->process, ns, 1};
+}
+
+static void take_refusal(aq_summary *s, const aq_event *e)
+{
+    char text[TEXT_MAX];
+    int object = e->object_len < 256 ? (int)e->object_len : 256;
+    int n = snprintf(text, sizeof text, "%s%s%.*s (%s)", e->op, object ? " " : "", object,
+                     e->object ? e->object : "", e->rule);
+
+    add(s, &s->refused, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, 1);
+}
+
+void aq_summary_event(const aq_event *e, void *summary)
+{
+    aq_summary *s = summary;
+
+    if (e->rule)
+        take_refusal(s, e);
+    switch (e->kind) {
+    case AQ_EVENT_FILE:
+        take_file(s, e);
+        break;
+    case AQ_EVENT_NETWORK:
+        take_network(s, e);
+        break;
+    case AQ_EVENT_PROCESS:
+        if (is(e, "exec"))
+            take_exec(s, e);
+        else if (is(e, "fork") && e->result >= 0)
+            s->processes_made++;
+        break;
+    case AQ_EVENT_CLOCK:
+        if (is(e, "sleep"))
+            take_sleep(s, e);
+        else if (is(e, "now") || is(e, "counter"))
+            s->clock_reads++;
+        break;
+    case AQ_EVENT_ENTROPY:
+        if (e->result > 0 && is(e, "getrandom"))
+            s->random_bytes += (uint64_t)e->result;
+        break;
+    default:
+        break;
+    }
+}
+
+static json_t *list_json(const aq_summary_list *l)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < l->count; i++)
+        json_array_append_new(array, json_string(l->rows[i].text));
+    return array;
+}
+
+static json_t *sleeps_json(const aq_summary *s)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < s->sleep_count; i++)
+        json_array_append_new(array,
+                              json_pack("{s:I,s:I,s:I}", "count", (json_int_t)s->sleeps[i].count,
+                                        "ns", (json_int_t)s->sleeps[i].ns, "process",
+                                        (json_int_t)s->sleeps[i].process));
+    return array;
+}
+
+json_t *aq_summary_json(const aq_summary *s)
+{
+    uint64_t more = s->files_read.more + s->files_written.more + s->files_removed.more +
+                    s->hosts.more + s->processes.more + s->refused.more + s->more_sleeps;
+
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I}", "files_read",
+                     list_json(&s->files_read), "files_written", list_json(&s->files_written),
+                     "files_removed", list_json(&s->files_removed), "hosts", list_json(&s->hosts),
+                     "processes", list_json(&s->processes), "sleeps", sleeps_json(s), "refused",
+                     list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "left_out",
+                     (json_int_t)more);
+}

@@ -1,0 +1,45 @@
+/* What an observation says in a minute's reading: files, hosts, processes, sleeps, refusals.
+ *
+ * Made from the events alone, so everybody who holds the stream gets the same one. Lists are sets
+ * in the order of first appearance, bounded; what a bound left out is counted.
+ * docs/formats/observation.md describes the JSON form. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/mem.h"
+#include "model/event.h"
+
+enum { AQ_SUMMARY_ROWS = 1000 }; /* of one list */
+
+typedef struct aq_summary_row {
+    const char *text; /* quoted: a path, a host, a command line, a refusal */
+    uint64_t count;   /* how often */
+} aq_summary_row;
+
+typedef struct aq_summary_list {
+    aq_summary_row *rows;
+    size_t count;
+    uint64_t more; /* rows that did not fit */
+    uint32_t *slots;
+} aq_summary_list;
+
+typedef struct aq_summary_sleep {
+    uint32_t process;
+    uint64_t ns, count;
+} aq_summary_sleep;
+
+typedef struct aq_summary {
+    aq_arena *arena; /* the caller's; everything lives in it */
+    aq_summary_list files_read, files_written, files_removed, hosts, processes, refused;
+    aq_summary_sleep *sleeps; /* each length of each process once */
+    size_t sleep_count;
+    uint64_t more_sleeps;
+    uint64_t slept_ns, clock_reads, random_bytes;
+    uint32_t processes_made; /* children; threads are not counted */
+} aq_summary;
+
+void aq_summary_begin(aq_summary *s, aq_arena *a);
+/* Fits aq_observation_read's `each`. */
+void aq_summary_event(const aq_event *e, void *summary);
+json_t *aq_summary_json(const aq_summary *s);

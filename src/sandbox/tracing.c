@@ -1,0 +1,87 @@
+/* The container's watch: the tracer (observe/tracer.h) looks at the payload. The one place where
+ * the observer and the container meet. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "observe/tracer.h"
+#include "sandbox/watch.h"
+
+static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
+                  int (*pump)(void *arg, int timeout_ms), void *arg, void **ret, aq_err *err)
+{
+    struct timespec now;
+    aq_tracer_plan p = {
+        .calls = limits->most[AQ_LIMIT_CALLS],
+        .virtual_ns = limits->most[AQ_LIMIT_VIRTUAL_NS],
+        .written_bytes = limits->most[AQ_LIMIT_IO],
+        .tasks = (uint32_t)limits->most[AQ_LIMIT_PROCESSES],
+        .cpu = -1,
+        .pump = pump,
+        .arg = arg,
+    };
+    aq_tracer *t;
+    int r;
+
+    (void)plan;
+    clock_gettime(CLOCK_REALTIME, &now);
+    p.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    aq_recorder_limit(rec, limits->most[AQ_LIMIT_EVENTS]);
+    t = aq_tracer_new(&p, rec);
+    r = aq_tracer_attach(t, payload, err);
+    if (r < 0) {
+        aq_tracer_free(t);
+        return r;
+    }
+    *ret = t;
+    return 0;
+}
+
+/* Which limit a stop belongs to. A world that waits for what can never come would wait until its
+ * time is over, so it is ended as that. */
+static int limit_of(aq_stop stop)
+{
+    switch (stop) {
+    case AQ_STOP_CALLS:
+        return AQ_LIMIT_CALLS;
+    case AQ_STOP_TASKS:
+        return AQ_LIMIT_PROCESSES;
+    case AQ_STOP_WRITTEN:
+        return AQ_LIMIT_IO;
+    case AQ_STOP_WALL:
+        return AQ_LIMIT_WALL_MS;
+    default:
+        return AQ_LIMIT_VIRTUAL_NS;
+    }
+}
+
+static int run(void *watch, aq_observation *o, bool *ended, aq_err *err)
+{
+    aq_tracer_end end = {0};
+    int r = aq_tracer_run(watch, &end, err);
+
+    if (r < 0)
+        return r;
+    o->written_bytes = end.written;
+    *ended = true;
+    if (end.stop != AQ_STOP_NONE && end.stop != AQ_STOP_ASKED) {
+        o->exit_kind = AQ_EXIT_BUDGET;
+        o->exit_value = limit_of(end.stop);
+    } else if (WIFSIGNALED(end.status)) {
+        o->exit_kind = AQ_EXIT_SIGNAL;
+        o->exit_value = WTERMSIG(end.status);
+    } else {
+        o->exit_kind = AQ_EXIT_STATUS;
+        o->exit_value = WEXITSTATUS(end.status);
+    }
+    return 0;
+}
+
+static void end(void *watch)
+{
+    aq_tracer_free(watch);
+}
+
+static const aq_watch tracing = {attach, aq_tracer_enter, run, end};
+const aq_watch *aq_container_watch = &tracing;

@@ -1,0 +1,140 @@
+/* Ways out of sight: every one must be seen or refused. Prints "name result" where a negative
+ * result is an errno. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void say(const char *name, long r)
+{
+    printf("%s %ld\n", name, r < 0 ? -(long)errno : r);
+    fflush(stdout);
+}
+
+/* A filter whose listener would let calls run unseen. */
+static void listener(void)
+{
+    struct sock_filter f[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog p = {1, f};
+
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    say("listener",
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &p));
+}
+
+/* A child that asks not to be traced opens a file. */
+static void untraced(void)
+{
+    uint64_t args[11] = {CLONE_UNTRACED, 0, 0, 0, SIGCHLD};
+    long p = syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0, 0, 0);
+
+    if (p == 0)
+        _exit(open("/etc/services", O_RDONLY) < 0);
+    waitpid((pid_t)p, NULL, 0);
+    say("untraced", p > 0);
+    p = syscall(SYS_clone3, args, sizeof args);
+    if (p == 0)
+        _exit(open("/etc/protocols", O_RDONLY) < 0);
+    waitpid((pid_t)p, NULL, 0);
+    say("untraced3", p > 0);
+}
+
+/* A program that is in no file. */
+static void memory_program(void)
+{
+    int fd = memfd_create("hidden", 0), from = open("/bin/true", O_RDONLY);
+    char buf[65536], *argv[] = {(char *)"hidden", NULL};
+    ssize_t n;
+    pid_t p;
+
+    while ((n = read(from, buf, sizeof buf)) > 0)
+        if (write(fd, buf, (size_t)n) != n)
+            return;
+    p = fork();
+    if (p == 0) {
+        syscall(SYS_execveat, fd, "", argv, argv + 1, AT_EMPTY_PATH);
+        _exit(1);
+    }
+    waitpid(p, NULL, 0);
+    say("memfd", p > 0);
+}
+
+/* The loader runs a program that exec never names. */
+static void loader(void)
+{
+    pid_t p = fork();
+
+    if (p == 0) {
+        execl("/lib64/ld-linux-x86-64.so.2", "ld.so", "/bin/true", NULL);
+        _exit(1);
+    }
+    waitpid(p, NULL, 0);
+    say("loader", p > 0);
+}
+
+/* The old entry into the kernel, with a number that means another call there. */
+static void old_entry(void)
+{
+    long r;
+
+    __asm__ volatile("int $0x80"
+                     : "=a"(r)
+                     : "0"(5L), "b"("/etc/passwd"), "c"(0), "d"(0)
+                     : "memory");
+    errno = (int)-r;
+    say("int80", r < 0 ? -1 : r);
+}
+
+static void passed_descriptor(void)
+{
+    int s[2], fd;
+    char control[CMSG_SPACE(sizeof(int))] = {0}, c = 'x';
+    struct iovec v = {&c, 1};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, s) != 0)
+        return;
+    if (fork() == 0) {
+        fd = open("/etc/os-release", O_RDONLY);
+        h->cmsg_level = SOL_SOCKET, h->cmsg_type = SCM_RIGHTS, h->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(h), &fd, sizeof fd);
+        _exit(sendmsg(s[0], &m, 0) < 0);
+    }
+    if (recvmsg(s[1], &m, 0) < 0)
+        return;
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+    say("passed", read(fd, &c, 1));
+    wait(NULL);
+}
+
+int main(void)
+{
+    untraced();
+    memory_program();
+    loader();
+    passed_descriptor();
+    say("traceme", ptrace(PTRACE_TRACEME, 0, 0, 0));
+    say("io_uring", syscall(425, 8, NULL));
+    say("userns", unshare(CLONE_NEWUSER));
+    say("wx", mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                   0) == MAP_FAILED
+                  ? -1
+                  : 0);
+    listener();
+    old_entry();
+    return 0;
+}

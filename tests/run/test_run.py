@@ -1,0 +1,357 @@
+"""aquarium run --quarantine: what programs of every kind do inside, and what is said of it."""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import threading
+
+import jsonschema
+import pytest
+
+from conftest import PROGRAM, ROOT
+
+BUILD = PROGRAM.parent
+SCHEMA = json.loads((ROOT / "docs/formats/run.schema.json").read_text())
+
+
+class Runner:
+    def __init__(self, place):
+        self.place = place
+        place.chmod(0o755)
+
+    def run(self, *command, options=(), input=None, timeout=120):
+        return subprocess.run([PROGRAM, "run", "--quarantine", *options, "--", *map(str, command)],
+                              cwd=self.place, input=input, timeout=timeout,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def json(self, *command, options=(), **more):
+        """The object, and the events."""
+        events = self.place.parent / "events.jsonl"
+        done = self.run(*command, options=("--json", "--events", events, *options), **more)
+        assert done.returncode != 70, done.stderr.decode()
+        lines = [json.loads(line) for line in events.read_text().splitlines()]
+        said = json.loads(done.stdout)
+        jsonschema.validate(said, SCHEMA)
+        assert said["exit_status"] == done.returncode
+        return said, lines[1:-1]
+
+    def copy(self, name):
+        """One of the programs of this folder, where a run can see it."""
+        return shutil.copy(BUILD / "tests/run" / name, self.place / name)
+
+
+@pytest.fixture
+def runner(tmp_path):
+    place = tmp_path / "place"
+    place.mkdir()
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and str(folder).startswith("/tmp/"):
+            folder.chmod(0o755)
+    return Runner(place)
+
+
+# ---- the command ----
+
+
+def test_output_and_status_pass_through(runner):
+    done = runner.run("sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (done.returncode, done.stdout) == (7, b"out\n")
+    assert done.stderr.startswith(b"err\n")
+    assert runner.run("sh", "-c", "kill -TERM $$").returncode == 128 + 15
+
+
+def test_input_is_empty_unless_asked_for(runner):
+    assert runner.run("cat", input=b"secret").stdout == b""
+    assert runner.run("cat", options=["--stdin"], input=b"given").stdout == b"given"
+
+
+def test_one_object(runner):
+    said, events = runner.json("sh", "-c", "cat /etc/passwd >/tmp/copy; rm /tmp/copy; sleep 30; exit 5")
+    assert said["exit_status"] == 5 and said["backend"] == "container" and said["tier"] == "t1"
+    assert len(said["observation_digest"]) == 64 and said["guarantee"] and said["truncated"] is False
+    s = said["summary"]
+    assert "/etc/passwd" in s["files_read"] and "/tmp/copy" in s["files_written"]
+    assert "/tmp/copy" in s["files_removed"] and s["hosts"] == []
+    assert "cat /etc/passwd" in s["processes"] and "sleep 30" in s["processes"]
+    assert s["sleeps"] == [{"count": 1, "ns": 30 * 10**9, "process": s["sleeps"][0]["process"]}]
+    assert {e["kind"] for e in events} >= {"file", "process", "clock", "syscall"}
+
+
+def test_the_same_run_is_observed_the_same(runner):
+    digests = {runner.json("/usr/bin/python3", "-c", "import json, hashlib; print(len(json.dumps(1)))")[0]
+               ["observation_digest"] for _ in range(3)}
+    assert len(digests) == 1
+
+
+def test_text_is_short(runner):
+    done = runner.run("/usr/bin/python3", "-c", "import asyncio, json")
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) < 24 and all(len(line) < 400 for line in lines)
+    for word in ("ended", "ran", "hosts", "wrote", "read", "digest"):
+        assert any(line.startswith(word) for line in lines), word
+
+
+def test_usage(runner):
+    bad = [["run"], ["run", "--", "true"], ["run", "--quarantine"], ["run", "--quarantine", "--"],
+           ["run", "--quarantine", "--limit", "nothing=1", "--", "true"],
+           ["run", "--quarantine", "--backend", "magic", "--", "true"],
+           ["run", "--quarantine", "--share", "/nowhere", "--", "true"]]
+    for args in bad:
+        done = subprocess.run([PROGRAM, *args], cwd=runner.place, capture_output=True)
+        assert done.returncode == 64, (args, done.stderr)
+        assert done.stderr.startswith(b"aquarium"), args
+
+
+def test_no_such_program(runner):
+    done = runner.run("no-such-program-anywhere")
+    assert done.returncode == 127, done.stderr
+    assert b"no-such-program-anywhere" in done.stderr
+
+
+# ---- programs of every kind ----
+
+PYTHON = """
+import asyncio, multiprocessing, subprocess, threading, time
+def square(x): return x * x
+def thread(l): time.sleep(0.01); l.append(1)
+async def wait(): await asyncio.gather(*[asyncio.sleep(i / 10) for i in range(5)])
+if __name__ == "__main__":
+    l = []; t = [threading.Thread(target=thread, args=(l,)) for _ in range(5)]
+    [x.start() for x in t]; [x.join() for x in t]
+    with multiprocessing.Pool(3) as p: s = sum(p.map(square, range(50)))
+    asyncio.run(wait())
+    print(len(l), s, subprocess.run(["echo", "child"], capture_output=True, text=True).stdout.strip())
+"""
+
+NODE = """
+const {Worker, isMainThread, parentPort} = require('worker_threads');
+if (!isMainThread) parentPort.postMessage(6 * 7);
+else new Worker(__filename).on('message', m => require('child_process').exec('echo child', (e, o) =>
+  setTimeout(() => console.log(m, o.trim()), 2000)));
+"""
+
+GO = """
+package main
+import ("fmt"; "io"; "net/http"; "net/http/httptest"; "os/exec"; "sync"; "time")
+func main() {
+	var w sync.WaitGroup
+	c := make(chan int, 10)
+	for i := 0; i < 10; i++ { w.Add(1); go func(i int) { defer w.Done(); time.Sleep(time.Second); c <- i }(i) }
+	w.Wait(); close(c)
+	n := 0
+	for x := range c { n += x }
+	o, _ := exec.Command("echo", "child").Output()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("ok")) }))
+	r, err := http.Get(s.URL)
+	if err != nil { panic(err) }
+	b, _ := io.ReadAll(r.Body)
+	fmt.Print(n, " ", string(b), " ", string(o))
+}
+"""
+
+RUST = """
+use std::{process::Command, sync::mpsc, thread, time::Duration};
+fn main() {
+    let (tx, rx) = mpsc::channel();
+    for i in 0..5 { let tx = tx.clone(); thread::spawn(move || { thread::sleep(Duration::from_secs(1)); tx.send(i).unwrap(); }); }
+    drop(tx);
+    let n: i32 = rx.iter().sum();
+    let o = Command::new("echo").arg("child").output().unwrap();
+    println!("{} {}", n, String::from_utf8_lossy(&o.stdout).trim());
+}
+"""
+
+JAVA = """
+import java.util.concurrent.*;
+public class Main { public static void main(String[] a) throws Exception {
+    ExecutorService e = Executors.newFixedThreadPool(4);
+    Future<Integer> f = e.submit(() -> { Thread.sleep(1000); return 42; });
+    Process p = new ProcessBuilder("echo", "child").start();
+    System.out.println(f.get() + " " + new String(p.getInputStream().readAllBytes()).trim());
+    e.shutdown(); } }
+"""
+
+
+def needs(*programs):
+    for program in programs:
+        assert shutil.which(program), f"{program} is not installed; tools/setup test does that"
+
+
+def build(runner, *command, **env):
+    subprocess.run(command, cwd=runner.place, check=True, capture_output=True,
+                   env={**os.environ, "GO111MODULE": "off", **env})
+
+
+def inside(runner, *command):
+    """What it prints inside is what it prints outside."""
+    outside = subprocess.run(command, cwd=runner.place, capture_output=True, timeout=120)
+    said, events = runner.json(*command)
+    done = runner.run(*command)
+    assert said["exit_status"] == outside.returncode == 0, (outside.stderr, said)
+    assert done.stdout == outside.stdout
+    return done.stdout.decode(), said, events
+
+
+def test_python(runner):
+    (runner.place / "x.py").write_text(PYTHON)
+    out, said, _ = inside(runner, "/usr/bin/python3", "x.py")
+    assert out == "5 40425 child\n" and "echo child" in said["summary"]["processes"]
+
+
+def test_node(runner):
+    needs("node")
+    (runner.place / "x.js").write_text(NODE)
+    assert inside(runner, "node", "x.js")[0] == "42 child\n"
+
+
+def test_bash(runner):
+    out, said, _ = inside(runner, "bash", "-c", "for i in 3 1 2; do echo $i; done | sort | tr '\\n' ' '; wait")
+    assert out == "1 2 3 " and "sort" in said["summary"]["processes"]
+
+
+def test_perl(runner):
+    assert inside(runner, "perl", "-e", "$_ = fork; if (!$_) { sleep 2; exit 3 } wait; print $? >> 8")[0] == "3"
+
+
+def test_go_static(runner):
+    needs("go")
+    (runner.place / "x.go").write_text(GO)
+    build(runner, "go", "build", "-o", "x", "x.go", CGO_ENABLED="0")
+    assert inside(runner, "./x")[0] == "45 ok child\n"
+
+
+def test_rust(runner):
+    needs("rustc")
+    (runner.place / "x.rs").write_text(RUST)
+    build(runner, "rustc", "-O", "x.rs")
+    assert inside(runner, "./x")[0] == "10 child\n"
+
+
+def test_java(runner):
+    needs("java", "javac")
+    (runner.place / "Main.java").write_text(JAVA)
+    build(runner, "javac", "Main.java")
+    assert inside(runner, "java", "Main")[0] == "42 child\n"
+
+
+def test_gcc_and_its_program(runner):
+    (runner.place / "x.c").write_text("#include <stdio.h>\nint main(void) { puts(\"built\"); }\n")
+    done = runner.run("sh", "-c", "gcc -o x x.c && ./x")
+    assert (done.returncode, done.stdout) == (0, b"built\n"), done.stderr
+    assert not (runner.place / "x").exists()  # what is written stays inside
+
+
+@pytest.mark.parametrize("command", [
+    "git init -q r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --oneline | wc -l",
+    "tar cf x.tar /usr/share/common-licenses && tar tf x.tar | wc -l",
+    "find /usr/share/common-licenses | wc -l",
+    "sqlite3 x.db 'create table t(a); insert into t values(41+1); select a from t'",
+    "seq 1000 | xargs -P 4 -n 50 echo | wc -l",
+])
+def test_tools(runner, command):
+    needs("git", "sqlite3")
+    outside = subprocess.run(["sh", "-c", f"cd $(mktemp -d) && {command}"], capture_output=True)
+    done = runner.run("sh", "-c", f"cd $(mktemp -d) && {command}")
+    assert (done.returncode, done.stdout) == (0, outside.stdout), done.stderr
+
+
+def test_everything_that_waits(runner):
+    program = runner.copy("waits")
+    outside = subprocess.run([program, runner.place.parent], capture_output=True, timeout=120)
+    assert runner.run("./waits", "/tmp").stdout == outside.stdout
+    assert outside.stdout.count(b"\n") == 15
+
+
+# ---- nothing escapes the record ----
+
+
+def test_the_object_really_opened(runner):
+    runner.copy("race")
+    done = runner.run("./race", options=["--events", runner.place.parent / "events.jsonl"])
+    letters = done.stdout.decode().strip()
+    events = [json.loads(x) for x in (runner.place.parent / "events.jsonl").read_text().splitlines()]
+    opens = [e["object"] for e in events if e.get("op") == "open" and e["thread"] == 0
+             and e["process"] == 0 and e["object"] in ("/etc/passwd", "/etc/group")]
+    repeats = sum(e["args"]["left-out"] for e in events if e.get("op") == "repeat"
+                  and e["object"] in ("/etc/passwd", "/etc/group"))
+    truth = ["/etc/group" if x == "g" else "/etc/passwd" for x in letters if x != "-"]
+    assert "g" in letters and "p" in letters
+    assert len(opens) + repeats == len(truth)
+    kept = {"/etc/group": 0, "/etc/passwd": 0}
+    for name in truth:  # the record keeps the first ones of each and counts the rest
+        kept[name] += 1
+    assert opens == truth[:len(opens)] or sorted(set(opens)) == sorted(set(truth))
+
+
+def test_ways_out_of_sight(runner):
+    runner.copy("slip")
+    done = runner.run("./slip", options=["--events", runner.place.parent / "events.jsonl"])
+    got = dict(line.split() for line in done.stdout.decode().splitlines())
+    events = [json.loads(x) for x in (runner.place.parent / "events.jsonl").read_text().splitlines()]
+    opened = {e["object"] for e in events if e.get("op") == "open"}
+    ran = {e["object"] for e in events if e.get("op") == "exec"}
+    refused = {(e["op"], e["object"]) for e in events if e.get("rule")}
+    assert {"/etc/services", "/etc/protocols"} <= opened  # by children that asked not to be traced
+    assert any("hidden" in x for x in ran) and any("ld-linux" in x for x in ran)
+    assert any("true" in (e["object"] or "") for e in events if e.get("op") in ("open", "map"))
+    assert got["io_uring"] == "-38" and got["int80"] == "-38" and got["listener"] == "-16"
+    assert got["userns"] == "-1" and got["traceme"] == "-1"
+    assert ("refused", "io_uring_setup") in refused and ("refused", "other-architecture") in refused
+    assert any(op == "seccomp" for op, _ in refused) and any(op == "unshare" for op, _ in refused)
+    assert any(e.get("op") == "writable-code" for e in events)
+
+
+def test_names_that_are_asked_for(runner):
+    said, events = runner.json("getent", "hosts", "some.example.org")
+    assert said["exit_status"] == 2
+    assert "some.example.org" in said["summary"]["hosts"]
+    assert [e for e in events if e["op"] == "dns-query" and e["object"] == "some.example.org"]
+
+
+def test_nothing_reaches_the_host(runner):
+    """A listener on the host's loopback, and one on all its addresses, hear nothing."""
+    heard = []
+    with socket.create_server(("0.0.0.0", 0)) as s:
+        port = s.getsockname()[1]
+        s.settimeout(0.2)
+        code = f"""
+import socket
+for a in ("127.0.0.1", "10.0.2.2", "169.254.169.254"):
+    try:
+        c = socket.create_connection((a, {port}), 2); c.sendall(b"out"); print("reached", a)
+    except OSError as e: print(e)
+"""
+        done = runner.run("/usr/bin/python3", "-c", code)
+        try:
+            heard.append(s.accept())
+        except TimeoutError:
+            pass
+    assert not heard and b"reached" not in done.stdout, done.stdout
+
+
+def test_floods_are_bounded_and_said(runner):
+    code = "import os\nfor i in range(20000): os.stat('/etc/passwd')\nfor i in range(3000): os.access(f'/tmp/{i}', 0)"
+    said, events = runner.json("/usr/bin/python3", "-c", code, options=["--limit", "events=1000"])
+    assert said["truncated"] is True and said["observation"]["dropped"] > 0
+    assert len(events) <= 1000
+    said, events = runner.json("/usr/bin/python3", "-c", code)
+    assert said["truncated"] is False
+    again = [e for e in events if e["op"] == "repeat" and e["object"] == "/etc/passwd"
+             and e["args"].get("op") == "stat"]
+    assert again and sum(e["args"]["left-out"] for e in again) >= 19000
+
+
+def test_asleep_for_ever(runner):
+    said, _ = runner.json("/usr/bin/python3", "-c", "import signal\nwhile True: signal.pause()")
+    assert said["exit_status"] == 3
+    said, _ = runner.json("sh", "-c", "while :; do sleep 3600; done")
+    assert said["exit_status"] == 3
+
+
+def test_every_call_is_counted(runner):
+    _, events = runner.json("/usr/bin/python3", "-c", "import os\nfor i in range(500): os.getppid()")
+    counts = [e for e in events if e["op"] == "counts" and e["process"] == 0]
+    text = " ".join(str(v) for e in counts for k, v in e["args"].items() if k.startswith("calls"))
+    assert "getppid=500" in text, text
