@@ -4,6 +4,7 @@
  * read and resolved in `look`, when everything stands still and the call has not run; descriptors
  * are named in `note`, numbers come from the registers of the entry, which the task cannot change.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,23 +84,40 @@ void aq_note(aq_tracer *t, aq_task *k, aq_event *e)
 
 /* ---- paths ---- */
 
-static bool read_text(aq_task *k, uint64_t at, char *ret, size_t cap, size_t *len, bool *cut)
+/* A bad pointer is the task's own fault. Memory that we may not read at all (it made itself
+ * undumpable, and we have no right over its user namespace) would leave us blind without anybody
+ * noticing. */
+static void say_unseen(aq_tracer *t, aq_task *k)
+{
+    aq_event e = aq_event_of(AQ_EVENT_SYSCALL, "unseen");
+    char c;
+
+    if (aq_tracee_read(k, k->in.rsp, &c, 1) != -EPERM)
+        return;
+    aq_event_object(&e, k->proc->exe);
+    aq_note(t, k, &e);
+}
+
+static bool read_text(aq_tracer *t, aq_task *k, uint64_t at, char *ret, size_t cap, size_t *len,
+                      bool *cut)
 {
     ssize_t n = at ? aq_tracee_string(k, at, ret, cap, cut) : -1;
 
     if (n < 0)
         *ret = '\0';
+    if (n < 0 && at)
+        say_unseen(t, k);
     *len = n < 0 ? 0 : (size_t)n;
     *cut = n < 0 ? false : *cut;
     return n >= 0;
 }
 
-void aq_look_read_path(aq_task *k, int dir, uint64_t at)
+void aq_look_read_path(aq_tracer *t, aq_task *k, int dir, uint64_t at)
 {
     aq_look *l = aq_look_of(k);
 
     l->dir = dir;
-    l->path_read = read_text(k, at, l->path, sizeof l->path, &l->path_len, &l->path_cut);
+    l->path_read = read_text(t, k, at, l->path, sizeof l->path, &l->path_len, &l->path_cut);
     l->name[0] = '\0';
 }
 
@@ -107,7 +125,7 @@ void aq_look_path(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow)
 {
     aq_look *l = aq_look_of(k);
 
-    aq_look_read_path(k, dir, at);
+    aq_look_read_path(t, k, dir, at);
     /* Without a path some calls mean the descriptor itself; a bad pointer means nothing. */
     if (l->path_read || (!at && dir != AT_FDCWD))
         aq_resolve(t, k, dir, l->path, follow, l->name, sizeof l->name);
@@ -119,7 +137,7 @@ void aq_look_other(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow)
 
     l->other_dir = dir;
     l->other_name[0] = '\0';
-    if (read_text(k, at, l->other, sizeof l->other, &l->other_len, &l->other_cut))
+    if (read_text(t, k, at, l->other, sizeof l->other, &l->other_len, &l->other_cut))
         aq_resolve(t, k, dir, l->other, follow, l->other_name, sizeof l->other_name);
 }
 
@@ -200,7 +218,7 @@ void aq_shape_look(aq_tracer *t, aq_task *k)
             continue;
         case 's': /* texts, one behind the other, each with its NUL */
             if (l->bytes_len + 1 < sizeof l->bytes) {
-                read_text(k, at, l->bytes + l->bytes_len, sizeof l->bytes - l->bytes_len, &len,
+                read_text(t, k, at, l->bytes + l->bytes_len, sizeof l->bytes - l->bytes_len, &len,
                           &cut);
                 l->bytes_len += len + 1;
             }

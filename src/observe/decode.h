@@ -39,7 +39,7 @@ void aq_shape_fill(aq_tracer *t, aq_task *k,
 /* Reads the path at `at` and resolves it. `follow`: also its last part. */
 void aq_look_path(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow);
 void aq_look_other(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow);
-void aq_look_read_path(aq_task *k, int dir, uint64_t at); /* only reads */
+void aq_look_read_path(aq_tracer *t, aq_task *k, int dir, uint64_t at); /* only reads */
 /* Puts object and, where it differs, "given". */
 void aq_event_path(const aq_look *l, aq_event *e);
 

@@ -32,9 +32,8 @@ void aq_look_open(aq_tracer *t, aq_task *k)
     aq_look *l = aq_look_of(k);
     int path = k->nr == AQ_NR_open || k->nr == AQ_NR_creat ? 0 : 1;
 
-    (void)t;
     l->quiet = false;
-    aq_look_read_path(k, path ? aq_arg_int(k, 0) : AT_FDCWD, aq_regs_arg(k, path));
+    aq_look_read_path(t, k, path ? aq_arg_int(k, 0) : AT_FDCWD, aq_regs_arg(k, path));
     l->number[HOW] = 0;
     if (k->nr == AQ_NR_openat2) {
         look_how(k, l);
@@ -206,7 +205,7 @@ void aq_look_stat(aq_tracer *t, aq_task *k)
     int flags = aq_arg_int(k, k->nr == AQ_NR_statx ? 2 : 3);
     aq_look *l = aq_look_of(k);
 
-    aq_look_read_path(k, aq_arg_int(k, 0), aq_regs_arg(k, 1));
+    aq_look_read_path(t, k, aq_arg_int(k, 0), aq_regs_arg(k, 1));
     l->quiet = l->path_read && l->path_len == 0;
     if (l->path_read && !l->quiet)
         aq_resolve(t, k, l->dir, l->path, !(flags & AT_SYMLINK_NOFOLLOW), l->name, sizeof l->name);

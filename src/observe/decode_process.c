@@ -88,8 +88,7 @@ void aq_look_exec(aq_tracer *t, aq_task *k)
     uint64_t at[ARGUMENTS] = {0};
     size_t n = 0;
 
-    (void)t;
-    aq_look_read_path(k, path ? aq_arg_int(k, 0) : AT_FDCWD, aq_regs_arg(k, path));
+    aq_look_read_path(t, k, path ? aq_arg_int(k, 0) : AT_FDCWD, aq_regs_arg(k, path));
     l->bytes_len = 0;
     while (n < ARGUMENTS && aq_tracee_get(k, aq_regs_arg(k, path + 1) + n * 8, &at[n], 8) && at[n])
         n++;
