@@ -88,7 +88,7 @@ aq_looker aq_look_open, aq_look_close, aq_look_close_range, aq_look_dup2, aq_loo
 aq_noter aq_note_opened, aq_note_dup, aq_note_fcntl, aq_note_ioctl, aq_note_list, aq_note_memory,
     aq_note_copy, aq_note_new_fd;
 /* decode_io.c */
-aq_noter aq_note_read, aq_note_write, aq_note_send, aq_note_receive;
+aq_noter aq_note_read, aq_note_write, aq_note_receive;
 /* decode_net.c */
 aq_looker aq_look_address;
 aq_noter aq_note_socket, aq_note_bind, aq_note_connect, aq_note_accept;

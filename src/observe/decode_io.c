@@ -225,11 +225,6 @@ void aq_note_write(aq_tracer *t, aq_task *k, long result)
         aq_fd_renew(t, k, aq_arg_int(k, 0));
 }
 
-void aq_note_send(aq_tracer *t, aq_task *k, long result)
-{
-    aq_note_write(t, k, result);
-}
-
 void aq_note_receive(aq_tracer *t, aq_task *k, long result)
 {
     bool many = k->nr == AQ_NR_recvmmsg && result > 0;

@@ -127,26 +127,50 @@ static int handle_of(int root, const char *path, bool follow)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Programs look for files in many places, so what is missing must be quick, too: its folder is
- * there, and it is not a link that leads to nothing. */
+/* Is what follows the slash at `from` plain parts only? */
+static bool plain(const char *from)
+{
+    size_t len = strlen(from);
+
+    return strstr(from, "//") == NULL && strstr(from, "/./") == NULL &&
+           strstr(from, "/../") == NULL && from[len - 1] != '/' &&
+           strcmp(from + len - 2, "/.") != 0 && (len < 3 || strcmp(from + len - 3, "/..") != 0);
+}
+
+/* Programs look for files in many places, so what is missing must be quick, too: the nearest folder
+ * that is there, and the rest as given. The first missing part must not be a link that leads to
+ * nothing. */
 static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t cap)
 {
-    const char *last = strrchr(path, '/');
-    char folder[BUFFER], c;
-    size_t len;
+    char folder[BUFFER], part[256], c;
+    const char *slash = path + strlen(path);
+    int tries = 0, fd = -1;
 
-    if (!last || !last[1] || strcmp(last, "/.") == 0 || strcmp(last, "/..") == 0)
+    while (fd < 0) {
+        size_t len = (size_t)(slash - path), n;
+
+        do
+            slash--;
+        while (slash > path && *slash != '/');
+        n = len - (size_t)(slash - path) - 1;
+        if (*slash != '/' || tries++ == 8 || n >= sizeof part || !plain(slash))
+            return false;
+        memcpy(part, slash + 1, n);
+        part[n] = '\0';
+        len = slash == path ? 1 : (size_t)(slash - path);
+        memcpy(folder, path, len);
+        folder[len] = '\0';
+        fd = handle_of(root, folder, true);
+        if (fd < 0 && errno != ENOENT)
+            return false;
+    }
+    aq_auto_fd int at = fd;
+    if (readlinkat(at, part, &c, 1) >= 0 || errno != ENOENT)
         return false;
-    len = last == path ? 1 : (size_t)(last - path);
-    memcpy(folder, path, len);
-    folder[len] = '\0';
-    aq_auto_fd int fd = handle_of(root, folder, true);
-    if (fd < 0 || readlinkat(fd, last + 1, &c, 1) >= 0 || errno != ENOENT)
-        return false;
-    handle_name(t, fd, folder, sizeof folder);
+    handle_name(t, at, folder, sizeof folder);
     if (is_ours(folder))
         return false;
-    snprintf(ret, cap, "%s%s", strcmp(folder, "/") == 0 ? "" : folder, last);
+    snprintf(ret, cap, "%s%s", strcmp(folder, "/") == 0 ? "" : folder, slash);
     return true;
 }
 
