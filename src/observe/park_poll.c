@@ -59,7 +59,7 @@ aq_step aq_try_poll(aq_tracer *t, aq_task *k)
     case SYS_epoll_pwait:
         own_mask(k, aq_regs_arg(k, 4));
         aq_regs_set_call(k, SYS_epoll_wait);
-        /* fall through */
+        __attribute__((fallthrough));
     default:
         counted_deadline(t, k, (int)aq_regs_arg(k, 3));
         aq_regs_set_arg(k, 3, 0);
