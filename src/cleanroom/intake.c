@@ -165,6 +165,20 @@ static void tell_signature(const aq_submission *s, aq_findings *findings)
                                    "The envelope has no signature: who sent it is not known.");
 }
 
+/* One finding, however many files there are. */
+static void tell_git(const aq_package *p, aq_findings *findings)
+{
+    uint64_t files = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        files += strncmp(p->files[i].path, ".git/", 5) == 0;
+    if (files)
+        aq_findings_add(findings, AQ_RULE_INTAKE_GIT, ".git",
+                        "%llu file%s of version control count%s in the digest; an archive made by "
+                        "git archive would differ.",
+                        (unsigned long long)files, files == 1 ? "" : "s", files == 1 ? "s" : "");
+}
+
 static int unpack_and_read(aq_arena *a, const char *artifact, const char *temp_dir,
                            aq_budget *budget, aq_findings *findings, aq_progress progress,
                            void *arg, aq_intake *in, aq_err *err)
@@ -174,6 +188,7 @@ static int unpack_and_read(aq_arena *a, const char *artifact, const char *temp_d
     if (r < 0)
         return r;
     tell_signature(&in->submission, findings);
+    tell_git(&in->package, findings);
     if (progress)
         progress(arg, "reading the manifest", in->package.count, in->package.bytes);
     r = read_manifest(a, budget, findings, in, err);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cleanroom/survey.h"
 
 enum {
     ENCODED_RUN = 160, /* characters of one base64-like run: longer than any digest */
@@ -171,6 +172,7 @@ static void add_hit(aq_hits *hits, uint16_t word, size_t at)
 
     if (table[word].scope == AQ_SCOPE_SIGNAL) {
         hits->signal = true;
+        hits->moves = hits->moves || strcmp(table[word].why, "moves data") == 0;
         return;
     }
     hits->mixture += (word + 1) * 0x9e3779b97f4a7c15ull;
@@ -446,6 +448,25 @@ void aq_words_scan(const aq_words *w, aq_words_state *s, const unsigned char *da
     settle(hits);
 }
 
+/* Does it only name a place where secrets or services are, and nothing that is done with it? */
+static bool only_names(const aq_word *w)
+{
+    return strcmp(w->why, "read secrets") == 0 || strcmp(w->why, "ask an agent for secrets") == 0 ||
+           strcmp(w->literal, "@ip-url") == 0;
+}
+
+/* Prose that names authorized_keys or credentials speaks of them; it is grave once it says what to
+ * do with them. */
+static bool harmless_prose(const aq_hits *hits, aq_place place)
+{
+    if (place != AQ_PLACE_PROSE || hits->moves)
+        return false;
+    for (size_t i = 0; i < hits->count; i++)
+        if (!only_names(&table[hits->word[i]]))
+            return false;
+    return true;
+}
+
 unsigned aq_words_weight(const aq_hits *hits, aq_place place)
 {
     unsigned sum = 0;
@@ -459,5 +480,7 @@ unsigned aq_words_weight(const aq_hits *hits, aq_place place)
             weight = (weight + 3) / 4;
         sum += weight;
     }
+    if (sum >= AQ_LOOK_GRAVE && harmless_prose(hits, place))
+        sum = AQ_LOOK_GRAVE - 1;
     return sum > 100 ? 100 : sum;
 }

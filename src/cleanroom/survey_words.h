@@ -44,6 +44,7 @@ typedef struct aq_hits {
     size_t at[AQ_HITS];     /* offset of each hit's end */
     uint16_t count;
     bool signal;
+    bool moves;       /* a signal that says where data goes */
     uint64_t mixture; /* of the words seen: part of the shape */
 } aq_hits;
 

@@ -126,3 +126,15 @@ def test_own_code_asks_for_one_tier(aquarium):
     for name in ("weather-mcp", "line-counter"):
         assert aquarium.validate(ROOT / "examples" / name)["tier"] == "t1", name
     assert aquarium.validate(ROOT / "examples/review-plugin")["tier"] == "t2"
+
+
+def test_version_control_is_told_once(aquarium, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(SKILL, copy)
+    for name in ("HEAD", "config", "refs/heads/main"):
+        (copy / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / ".git" / name).write_text("x\n")
+    found = [f for f in aquarium.validate(copy)["findings"] if f["rule"] == "intake.git"]
+    assert len(found) == 1 and found[0]["severity"] == "info"
+    assert "3 files of version control" in found[0]["message"]
+    assert "intake.git" not in {f["rule"] for f in aquarium.validate(SKILL)["findings"]}
