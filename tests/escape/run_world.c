@@ -142,7 +142,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "run_world: %s\n", err.text);
         return 70;
     }
-    if (write_json(what.json, &o, &held) < 0)
+    if (write_json(what.json, &o, &held) < 0) {
+        fprintf(stderr, "run_world: cannot write %s\n", what.json);
         return 70;
+    }
     return o.exit_kind == AQ_EXIT_STATUS ? o.exit_value : 71 + (int)o.exit_kind;
 }
