@@ -132,8 +132,8 @@ static void examine_jail(aq_arena *a, aq_probe_list *l)
                  aq_arena_strdup(a, aq_buf_str(&words)), "run a kernel with CONFIG_SECCOMP_FILTER");
 }
 
-/* What this version uses of the kernel. The rest is for tiers that are not built yet: told, so that
- * an operator can prepare, and no defect. */
+/* What the clean room uses of the kernel. The rest is for running code: told, so that an operator
+ * can prepare, and no defect of the clean room. */
 static bool used_now(const char *name)
 {
     static const char *const used[] = {"kernel", "landlock", "seccomp", "namespaces"};
@@ -203,7 +203,7 @@ static void write_text(const section *ours, const section *host, int status, boo
                        aq_buf *text)
 {
     static const char *const words[] = {
-        [WELL] = "\nThe clean room works, with all that this version uses.\n",
+        [WELL] = "\nThe clean room works, with all that it uses.\n",
         [WEAKER] = "\nThe clean room works. What is missing weakens it; reports say so.\n",
         [CANNOT_WORK] = "\nThe clean room cannot work here until the points above are mended.\n",
     };
@@ -212,7 +212,7 @@ static void write_text(const section *ours, const section *host, int status, boo
     section_text(ours, 0, ours->list.count, colour, text);
     aq_buf_addf(text, "\n%s\n", host->title);
     section_text(host, 0, host->used, colour, text);
-    aq_buf_adds(text, "\nFor later tiers; this version does not use them\n");
+    aq_buf_adds(text, "\nFor running code in an aquarium; validate does not use them\n");
     section_text(host, host->used, host->list.count, colour, text);
     aq_buf_adds(text, words[status]);
 }
@@ -253,14 +253,13 @@ const aq_command aq_command_doctor = {
     .name = "doctor",
     .summary = "say what holds on this host, and what to do about the rest",
     .usage = "[OPTION…]",
-    .description =
-        "Starts a jail, opens the store, verifies the ledger, reads policy.yaml, and\n"
-        "tries which mechanisms of the kernel work here. Changes nothing. What only later\n"
-        "tiers would use is listed apart and does not count.",
+    .description = "Starts a jail, opens the store, verifies the ledger, reads policy.yaml, and\n"
+                   "tries which mechanisms of the kernel work here. Changes nothing. What only\n"
+                   "running code needs is listed apart and does not count.",
     .options = options,
     .examples = "  aquarium doctor\n  aquarium doctor --json | jq '.host[] | select(.used and "
                 "(.usable|not))'\n",
-    .exits = "  0   everything that this version uses is there\n"
+    .exits = "  0   everything that the clean room uses is there\n"
              "  1   the clean room works; something that strengthens it is missing\n"
              "  3   the clean room cannot work here\n"
              "  64  the command line was wrong\n"

@@ -281,14 +281,13 @@ const aq_command aq_command_run = {
     .name = "run",
     .summary = "run a command in a sealed world and see what it does",
     .usage = "--quarantine [OPTION…] -- COMMAND [ARGUMENT…]",
-    .description = "Runs COMMAND in an aquarium: namespaces, Landlock and seccomp keep it apart "
-                   "from the host, and\n"
-                   "every act is recorded. Its output and exit status pass through; what it did is "
-                   "told on standard\n"
-                   "error. The current folder is visible inside, unless it is your home or /; what "
-                   "is written there\n"
-                   "and elsewhere stays inside and is gone afterwards.\n\n"
-                   "Time is virtual: sleeping costs nothing and is recorded.",
+    .description =
+        "Runs COMMAND in an aquarium: namespaces, Landlock and seccomp keep it apart from\n"
+        "the host, and every act is recorded. Its output and exit status pass through;\n"
+        "what it did is told on standard error. The current folder is visible inside,\n"
+        "unless it is your home or /; what is written there and elsewhere stays inside\n"
+        "and is gone afterwards.\n\n"
+        "Time is virtual: sleeping costs nothing and is recorded.",
     .options = options,
     .examples =
         "  aquarium run --quarantine -- python3 setup.py\n"

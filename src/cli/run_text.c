@@ -94,7 +94,7 @@ static void ending(const face *f, const aq_run_result *r)
         break;
     case AQ_EXIT_BUDGET:
         fprintf(f->to, "by the limit %s: what it would have done is not known",
-                aq_limit_name(o->exit_value));
+                aq_limit_name((aq_limit)o->exit_value));
         break;
     default:
         fprintf(f->to, "by a failure of ours");
