@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "jail/jail.h"
 #include "kernel/probe.h"
+#include "sandbox/backend.h"
 
 static const aq_option options[] = {{"json", NULL, "print the result as JSON"},
                                     {"color", "WHEN", "auto, always or never"},
@@ -136,7 +137,8 @@ static void examine_jail(aq_arena *a, aq_probe_list *l)
  * can prepare, and no defect of the clean room. */
 static bool used_now(const char *name)
 {
-    static const char *const used[] = {"kernel", "landlock", "seccomp", "namespaces"};
+    static const char *const used[] = {"kernel",          "landlock", "seccomp",  "namespaces",
+                                       "user-namespaces", "ptrace",   "tsc-trap", "time-namespace"};
 
     for (size_t i = 0; i < sizeof used / sizeof *used; i++)
         if (strcmp(name, used[i]) == 0)
@@ -158,6 +160,24 @@ static size_t split_host(aq_arena *a, aq_probe_list *l)
     }
     l->points = points;
     return used;
+}
+
+/* Makes a world of each backend and takes it down again. */
+static void examine_backends(aq_arena *a, aq_probe_list *l)
+{
+    for (const aq_backend *const *b = aq_backends(); *b; b++) {
+        aq_probe p;
+        aq_err err = {0};
+
+        if ((*b)->probe(a, &p, &err) < 0) {
+            aq_probe_add(a, l, (*b)->name, false, NULL, aq_arena_strdup(a, err.text));
+            continue;
+        }
+        for (size_t i = 0; i < p.count; i++)
+            aq_probe_add(a, l, aq_arena_printf(a, "%s.%s", (*b)->name, p.points[i].name),
+                         p.points[i].usable, p.points[i].level,
+                         p.points[i].usable ? NULL : p.points[i].remedy);
+    }
 }
 
 static json_t *section_json(const section *s)
@@ -199,8 +219,8 @@ static bool all_usable(const section *s)
     return true;
 }
 
-static void write_text(const section *ours, const section *host, int status, bool colour,
-                       aq_buf *text)
+static void write_text(const section *ours, const section *worlds, const section *host, int status,
+                       bool colour, aq_buf *text)
 {
     static const char *const words[] = {
         [WELL] = "\nThe clean room works, with all that it uses.\n",
@@ -210,6 +230,8 @@ static void write_text(const section *ours, const section *host, int status, boo
 
     aq_buf_addf(text, "%s\n", ours->title);
     section_text(ours, 0, ours->list.count, colour, text);
+    aq_buf_addf(text, "\n%s\n", worlds->title);
+    section_text(worlds, 0, worlds->list.count, colour, text);
     aq_buf_addf(text, "\n%s\n", host->title);
     section_text(host, 0, host->used, colour, text);
     aq_buf_adds(text, "\nFor running code in an aquarium; validate does not use them\n");
@@ -222,6 +244,7 @@ static int run(const aq_args *args)
     const aq_command *c = &aq_command_doctor;
     aq_auto_arena a = aq_arena_new();
     section ours = {.name = "clean_room", .title = "The clean room on this machine"};
+    section worlds = {.name = "aquariums", .title = "What holds around a program that it runs"};
     section host = {.name = "host", .title = "What it uses of the kernel"};
     aq_auto_json json_t *json = json_object();
     aq_auto_buf text = {0};
@@ -234,15 +257,20 @@ static int run(const aq_args *args)
         return aq_say_usage(c, "--color is auto, always or never, not '%.40s'", colour);
     examine_jail(a, &ours.list);
     examine_state(a, aq_arg(c, args, "state"), &ours.list);
+    examine_backends(a, &worlds.list);
+    worlds.used = worlds.list.count;
     aq_probe_host(a, &host.list);
     ours.used = ours.list.count;
     host.used = split_host(a, &host.list);
-    status = !all_usable(&ours) ? CANNOT_WORK : all_usable(&host) ? WELL : WEAKER;
+    status = !all_usable(&ours)                         ? CANNOT_WORK
+             : all_usable(&host) && all_usable(&worlds) ? WELL
+                                                        : WEAKER;
     json_object_set_new(json, "schema", json_string("aquarium/doctor/v1"));
     json_object_set_new(json, "status", json_integer(status));
     json_object_set_new(json, ours.name, section_json(&ours));
+    json_object_set_new(json, worlds.name, section_json(&worlds));
     json_object_set_new(json, host.name, section_json(&host));
-    write_text(&ours, &host, status, aq_colour(colour, STDOUT_FILENO), &text);
+    write_text(&ours, &worlds, &host, status, aq_colour(colour, STDOUT_FILENO), &text);
     if (aq_flag(c, args, "json") ? aq_put_json("-", json, &err) < 0
                                  : aq_put("-", text.data, text.len, &err) < 0)
         return aq_say_failed(&err);

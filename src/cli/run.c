@@ -216,8 +216,8 @@ static json_t *result_json(const aq_run_result *r)
     return json_pack("{s:s,s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:o}", "schema", "aquarium/run/v1",
                      "exit_status", r->status, "observation_digest",
                      aq_digest_hex(&r->observation->digest, hex), "backend", r->backend->name,
-                     "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee",
-                     r->probe->guarantee, "containment", aq_containment_json(r->held), "summary",
+                     "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee", r->guarantee,
+                     "containment", aq_containment_json(r->held), "summary",
                      aq_summary_json(r->summary), "truncated", r->observation->dropped > 0,
                      "observation", aq_observation_json(r->observation));
 }
@@ -230,12 +230,15 @@ static int put_events(const char *path, const aq_buf *stream, aq_err *err)
     return r < 0 ? r : aq_put(path, lines.data, lines.len, err);
 }
 
-static int tell(request *q, const aq_probe *probe, const aq_buf *stream, aq_err *err)
+static int tell(request *q, const aq_buf *stream, aq_err *err)
 {
     aq_observation o;
     aq_summary s;
-    aq_run_result result = {
-        .backend = q->backend, .probe = probe, .held = &q->held, .observation = &o, .summary = &s};
+    aq_run_result result = {.backend = q->backend,
+                            .guarantee = q->backend->guarantee(q->arena, &q->held),
+                            .held = &q->held,
+                            .observation = &o,
+                            .summary = &s};
     const char *events = option(q, "events");
     int r;
 
@@ -261,19 +264,14 @@ static int run(const aq_args *args)
     aq_auto_arena a = aq_arena_new();
     request q = {.command = &aq_command_run, .args = args, .arena = a};
     aq_auto_buf stream = {0};
-    aq_probe probe = {0};
     aq_err err = {0};
     int r = take_request(&q);
 
     if (r != AQ_PARSE_RUN)
         return r;
-    r = q.backend->probe(a, &probe, &err);
-    if (r == 0 && !probe.usable)
-        r = aq_fail(&err, -ENOTSUP, "%s cannot run here: %s", q.backend->name, probe.guarantee);
+    r = aq_backend_run(q.backend, &q.plan, &stream, &err);
     if (r == 0)
-        r = aq_backend_run(q.backend, &q.plan, &stream, &err);
-    if (r == 0)
-        r = tell(&q, &probe, &stream, &err);
+        r = tell(&q, &stream, &err);
     return r < 0 ? aq_say_failed(&err) : r;
 }
 

@@ -106,6 +106,16 @@ static void ending(const face *f, const aq_run_result *r)
     fputc('\n', f->to);
 }
 
+/* The facts in a line; the whole sentence is in the JSON. */
+static void held(const face *f, const aq_run_result *r)
+{
+    const aq_containment *c = r->held;
+
+    fprintf(f->to, "%s: namespaces, seccomp, %s%d, %s, limits by %s\n", r->backend->name,
+            c->landlock ? "Landlock ABI " : "no Landlock: ABI ", c->landlock,
+            c->own_ids ? "a user id of its own" : "your user id", c->memory);
+}
+
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
 {
     face f = {to, colour};
@@ -122,7 +132,7 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     sleeps(&f, s);
     list(&f, "refused", &s->refused, NULL, nothing_dull);
     heading(&f, "held by");
-    fprintf(to, "%s\n", r->probe->guarantee);
+    held(&f, r);
     heading(&f, "digest");
     fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
 }

@@ -9,7 +9,7 @@
 
 typedef struct aq_run_result {
     const aq_backend *backend;
-    const aq_probe *probe;
+    const char *guarantee; /* what held */
     const aq_containment *held;
     const aq_observation *observation;
     const aq_summary *summary;

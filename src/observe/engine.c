@@ -44,9 +44,9 @@ static uint64_t wall_ms(void)
 const char *aq_stop_name(aq_stop s)
 {
     static const char *const names[AQ_STOP_REASONS] = {
-        [AQ_STOP_NONE] = "none",       [AQ_STOP_ASLEEP] = "asleep", [AQ_STOP_CALLS] = "calls",
-        [AQ_STOP_TASKS] = "tasks",     [AQ_STOP_TIME] = "time",     [AQ_STOP_WALL] = "wall",
-        [AQ_STOP_WRITTEN] = "written", [AQ_STOP_ASKED] = "asked",
+        [AQ_STOP_NONE] = "none",   [AQ_STOP_ASLEEP] = "asleep", [AQ_STOP_CALLS] = "calls",
+        [AQ_STOP_TASKS] = "tasks", [AQ_STOP_TIME] = "time",     [AQ_STOP_WALL] = "wall",
+        [AQ_STOP_MOVED] = "moved", [AQ_STOP_ASKED] = "asked",
     };
 
     return names[s];
@@ -517,8 +517,8 @@ static void run_world(aq_tracer *t)
         wait_running(t);
         if (t->quantum > t->limit)
             t->turn++;
-        if (t->plan.written_bytes && t->end.written > t->plan.written_bytes)
-            t->end.stop = AQ_STOP_WRITTEN;
+        if (t->plan.moved_bytes && t->end.moved > t->plan.moved_bytes)
+            t->end.stop = AQ_STOP_MOVED;
     }
 }
 

@@ -229,6 +229,7 @@ aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select,
     aq_try_signal_wait, aq_try_kill, aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit,
     aq_try_prctl, aq_try_seccomp, aq_try_ptrace;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_wait(aq_tracer *t, aq_task *k, long *result);
@@ -239,6 +240,8 @@ aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_clone(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
+
+void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
 
 /* registers.c: x86-64. Argument n of the current call, as the task gave it. */
 uint64_t aq_regs_arg(const aq_task *k, int n);

@@ -183,8 +183,10 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
     bool flipped = k->flip >= 0;
 
     unflip(k);
-    if (!flipped)
+    if (!flipped) {
+        aq_moved(t, *result);
         return AQ_STEP_RUN;
+    }
     if (*result > 0)
         k->done += (uint64_t)*result;
     if ((*result > 0 && k->done < write_bytes(k)) || *result == -EAGAIN) {
@@ -194,6 +196,21 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
     }
     if (k->done > 0)
         *result = (long)k->done;
+    aq_moved(t, *result);
+    return AQ_STEP_RUN;
+}
+
+/* cgroups do not see what stays in memory, so bytes are counted here. */
+void aq_moved(aq_tracer *t, long result)
+{
+    if (result > 0)
+        t->end.moved += (uint64_t)result;
+}
+
+aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result)
+{
+    (void)k;
+    aq_moved(t, *result);
     return AQ_STEP_RUN;
 }
 

@@ -25,20 +25,20 @@ typedef struct aq_tracer aq_tracer;
 /* Why a run was ended from outside of it; AQ_STOP_NONE while it was not. */
 typedef enum aq_stop {
     AQ_STOP_NONE,
-    AQ_STOP_ASLEEP,  /* every task waits for something that can never happen */
-    AQ_STOP_CALLS,   /* more system calls than the plan allows */
-    AQ_STOP_TASKS,   /* more tasks at once */
-    AQ_STOP_TIME,    /* virtual time ran out */
-    AQ_STOP_WALL,    /* the wall clock, a backstop: the result is inconclusive */
-    AQ_STOP_WRITTEN, /* bytes written */
-    AQ_STOP_ASKED,   /* aq_tracer_stop */
+    AQ_STOP_ASLEEP, /* every task waits for something that can never happen */
+    AQ_STOP_CALLS,  /* more system calls than the plan allows */
+    AQ_STOP_TASKS,  /* more tasks at once */
+    AQ_STOP_TIME,   /* virtual time ran out */
+    AQ_STOP_WALL,   /* the wall clock, a backstop: the result is inconclusive */
+    AQ_STOP_MOVED,  /* bytes read and written */
+    AQ_STOP_ASKED,  /* aq_tracer_stop */
     AQ_STOP_REASONS
 } aq_stop;
 
 const char *aq_stop_name(aq_stop s); /* "asleep", "calls", … */
 
 typedef struct aq_tracer_plan {
-    uint64_t calls, virtual_ns, wall_ms, written_bytes; /* limits; 0 = none */
+    uint64_t calls, virtual_ns, wall_ms, moved_bytes; /* limits; 0 = none */
     uint32_t tasks;
     int64_t start_ns; /* what CLOCK_REALTIME says at the start; the keeper gives the host's */
     int cpu;          /* the CPU that all share, or -1 for the one we are on */
@@ -54,7 +54,7 @@ typedef struct aq_tracer_end {
     int status;          /* wait status of the first process; valid when it ended by itself */
     uint64_t calls;      /* system calls of the whole world */
     uint64_t virtual_ns; /* virtual time that passed */
-    uint64_t written;    /* bytes written to files, pipes and sockets */
+    uint64_t moved;      /* bytes read from and written to files, pipes and sockets */
     uint32_t processes, tasks;
     bool preempted; /* the wall clock had to decide who runs: not repeatable */
 } aq_tracer_end;

@@ -68,6 +68,8 @@ typedef struct aq_backend {
     const char *name; /* "container", "wasm", "microvm", … */
     aq_sandbox_tier tier;
     int (*probe)(aq_arena *a, aq_probe *ret, aq_err *err);
+    /* The same sentence about one run, from what really held. */
+    const char *(*guarantee)(aq_arena *a, const aq_containment *c);
     int (*prepare)(const aq_plan *plan, aq_aquarium **ret, aq_err *err);
     int (*launch)(aq_aquarium *aq, aq_err *err);
     /* Appends the observation stream (model/observation.h) to `stream`. */

@@ -290,6 +290,7 @@ const aq_backend aq_backend_container = {
     .name = "container",
     .tier = AQ_T1,
     .probe = aq_container_probe,
+    .guarantee = aq_container_guarantee,
     .prepare = prepare,
     .launch = launch,
     .wait = wait_end,

@@ -3,4 +3,5 @@
 
 #include "sandbox/backend.h"
 
+const char *aq_container_guarantee(aq_arena *a, const aq_containment *c);
 int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err);

@@ -53,7 +53,7 @@ static void add_points(aq_arena *a, aq_probe_list *l, const aq_containment *c)
     add_limits(a, l, c);
 }
 
-static const char *guarantee(aq_arena *a, const aq_containment *c)
+const char *aq_container_guarantee(aq_arena *a, const aq_containment *c)
 {
     return aq_arena_printf(
         a,
@@ -83,7 +83,7 @@ int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err)
     *ret = (aq_probe){.usable = r == 0};
     if (r == 0) {
         add_points(a, &l, &c);
-        ret->guarantee = guarantee(a, &c);
+        ret->guarantee = aq_container_guarantee(a, &c);
     } else {
         aq_probe_add(a, &l, "world", false, aq_arena_strdup(a, why.text),
                      "allow user namespaces (sysctl user.max_user_namespaces, "

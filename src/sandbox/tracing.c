@@ -15,7 +15,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
     aq_tracer_plan p = {
         .calls = limits->most[AQ_LIMIT_CALLS],
         .virtual_ns = limits->most[AQ_LIMIT_VIRTUAL_NS],
-        .written_bytes = limits->most[AQ_LIMIT_IO],
+        .moved_bytes = limits->most[AQ_LIMIT_IO],
         .tasks = (uint32_t)limits->most[AQ_LIMIT_PROCESSES],
         .cpu = -1,
         .pump = pump,
@@ -47,7 +47,7 @@ static int limit_of(aq_stop stop)
         return AQ_LIMIT_CALLS;
     case AQ_STOP_TASKS:
         return AQ_LIMIT_PROCESSES;
-    case AQ_STOP_WRITTEN:
+    case AQ_STOP_MOVED:
         return AQ_LIMIT_IO;
     case AQ_STOP_WALL:
         return AQ_LIMIT_WALL_MS;
@@ -63,7 +63,6 @@ static int run(void *watch, aq_observation *o, bool *ended, aq_err *err)
 
     if (r < 0)
         return r;
-    o->written_bytes = end.written;
     *ended = true;
     if (end.stop != AQ_STOP_NONE && end.stop != AQ_STOP_ASKED) {
         o->exit_kind = AQ_EXIT_BUDGET;

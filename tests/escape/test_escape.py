@@ -297,6 +297,7 @@ BOMBS = {
     "inodes=300": "import os\nfor i in range(10**9): os.mkdir(f'/dev/shm/{i}')",
     "output-bytes=1000000": "import os\nwhile 1: os.write(2, b'x' * 5000)",
     "cpu-ns=200000000": "while 1: pass",
+    "io-bytes=50000000": "f = open('/dev/zero', 'rb', 0)\nwhile 1: f.read(65536)",
     "wall-ms=400": "while 1: pass",  # sleeping takes no time
 }
 

@@ -202,7 +202,8 @@ static void table_is_whole(void **state)
     (void)state;
     for (const aq_backend *const *b = aq_backends(); *b; b++) {
         assert_non_null((*b)->name);
-        assert_true((*b)->probe && (*b)->prepare && (*b)->launch && (*b)->wait && (*b)->teardown);
+        assert_true((*b)->probe && (*b)->guarantee && (*b)->prepare && (*b)->launch && (*b)->wait &&
+                    (*b)->teardown);
         assert_ptr_equal(aq_backend_find((*b)->name), *b);
         (*b)->teardown(NULL);
     }
