@@ -1,91 +1,80 @@
 /* SHA-256, hex and base64; see digest.h. */
+/* The plain functions of OpenSSL, which version 3 keeps but calls old: the new ones load a
+ * configuration and a provider on first use, which costs a short-lived process (a jail, a keeper)
+ * more than all its hashing. */
+#define OPENSSL_API_COMPAT 0x10100000L
+
 #include "base/digest.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct aq_hash {
-    EVP_MD_CTX *ctx;
+    SHA256_CTX state;
 };
 
-/* Fetched once: EVP_sha256() would be looked up in the provider at every init. */
-static const EVP_MD *sha256(void)
+static void check(int good)
 {
-    static EVP_MD *md;
+    if (good != 1)
+        aq_panic("SHA-256 failed");
+}
 
-    if (!md) {
-        EVP_MD *fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
-        EVP_MD *none = NULL;
-        if (!fetched)
-            aq_panic("OpenSSL offers no SHA-256");
-        if (!__atomic_compare_exchange_n(&md, &none, fetched, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_ACQUIRE))
-            EVP_MD_free(fetched);
-    }
-    return md;
+static aq_digest finish(SHA256_CTX *state)
+{
+    aq_digest d;
+
+    check(SHA256_Final(d.b, state));
+    return d;
 }
 
 aq_digest aq_sha256(const void *data, size_t len)
 {
-    aq_digest d;
+    SHA256_CTX state;
 
-    if (EVP_Digest(data, len, d.b, NULL, sha256(), NULL) != 1)
-        aq_panic("SHA-256 failed");
-    return d;
+    check(SHA256_Init(&state));
+    check(SHA256_Update(&state, data, len));
+    return finish(&state);
 }
 
 aq_hash *aq_hash_begin(void)
 {
     aq_hash *h = aq_alloc(sizeof *h);
 
-    h->ctx = EVP_MD_CTX_new();
-    if (!h->ctx)
-        aq_panic("SHA-256 failed");
     aq_hash_reset(h);
     return h;
 }
 
 void aq_hash_reset(aq_hash *h)
 {
-    if (EVP_DigestInit_ex2(h->ctx, sha256(), NULL) != 1)
-        aq_panic("SHA-256 failed");
+    check(SHA256_Init(&h->state));
 }
 
 void aq_hash_add(aq_hash *h, const void *data, size_t len)
 {
-    if (EVP_DigestUpdate(h->ctx, data, len) != 1)
-        aq_panic("SHA-256 failed");
+    check(SHA256_Update(&h->state, data, len));
 }
 
 aq_digest aq_hash_peek(const aq_hash *h)
 {
-    EVP_MD_CTX *copy = EVP_MD_CTX_new();
-    aq_digest d;
+    SHA256_CTX copy = h->state;
 
-    if (!copy || EVP_MD_CTX_copy_ex(copy, h->ctx) != 1 || EVP_DigestFinal_ex(copy, d.b, NULL) != 1)
-        aq_panic("SHA-256 failed");
-    EVP_MD_CTX_free(copy);
-    return d;
+    return finish(&copy);
 }
 
 aq_digest aq_hash_end(aq_hash *h)
 {
-    aq_digest d;
+    aq_digest d = finish(&h->state);
 
-    if (EVP_DigestFinal_ex(h->ctx, d.b, NULL) != 1)
-        aq_panic("SHA-256 failed");
     aq_hash_abort(h);
     return d;
 }
 
 void aq_hash_abort(aq_hash *h)
 {
-    if (!h)
-        return;
-    EVP_MD_CTX_free(h->ctx);
     free(h);
 }
 
