@@ -28,7 +28,8 @@ const char *aq_cgroup_level_name(aq_cgroup_level level)
 
 /* ---- who owns a group ---- */
 
-/* The start time of a process in clock ticks, 0 when there is none. */
+/* The start time of a process in clock ticks, 0 when there is none or it is dead and not yet
+ * reaped. */
 static uint64_t started(pid_t pid)
 {
     aq_auto_buf text = {0};
@@ -39,6 +40,8 @@ static uint64_t started(pid_t pid)
     if (aq_read_file(AT_FDCWD, path, SMALL, &text, NULL) < 0)
         return 0;
     p = strrchr(aq_buf_str(&text), ')'); /* the name before it may hold anything */
+    if (p && (strncmp(p, ") Z", 3) == 0 || strncmp(p, ") X", 3) == 0))
+        return 0;
     for (int field = 2; p && field < 22; field++)
         p = strchr(p + 1, ' ');
     return p ? strtoull(p, NULL, 10) : 0;
@@ -234,14 +237,19 @@ static void make_all_v1(aq_cgroup *g, const char *self, uint64_t memory, uint64_
     }
 }
 
-void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret)
+void aq_cgroup_none(aq_cgroup *ret)
 {
-    aq_auto_buf self = {0};
-
     *ret = (aq_cgroup){
         .into = -1, .memory_events = -1, .memory_peak = -1, .pids_events = -1, .cpu_usage = -1};
     for (size_t i = 0; i < AQ_CGROUP_PLACES; i++)
         ret->place[i].parent = ret->place[i].folder = ret->place[i].join = -1;
+}
+
+void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret)
+{
+    aq_auto_buf self = {0};
+
+    aq_cgroup_none(ret);
     if (aq_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &self, NULL) < 0)
         return;
     make_name(ret->name);

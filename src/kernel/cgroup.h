@@ -34,6 +34,8 @@ typedef struct aq_cgroup_usage {
     uint64_t refused; /* processes that were not made because of the limit */
 } aq_cgroup_usage;
 
+/* No group: removing and closing it is fine. */
+void aq_cgroup_none(aq_cgroup *ret);
 /* Makes a group with these limits. What the host does not let us have is not there afterwards, and
  * the levels say so: that is no failure. */
 void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret);

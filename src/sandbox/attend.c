@@ -294,7 +294,8 @@ int aq_attend_begin(aq_attendant *a, aq_world *w, aq_err *err)
 {
     const aq_plan *plan = w->plan;
 
-    *a = (aq_attendant){.world = w, .limit = -1};
+    a->world = w; /* it came zeroed, and is large */
+    a->limit = -1;
     a->deadline_ms = milliseconds() + w->limits.most[AQ_LIMIT_WALL_MS];
     a->in.from = plan->has_input ? plan->input : -1;
     a->in.to = w->pump[0];

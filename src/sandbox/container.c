@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,34 +33,66 @@ struct aq_aquarium {
     enum { MADE, PREPARED, LAUNCHED, ENDED } state;
 };
 
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 /* ---- the warden ---- */
 
-/* Root only: front and keeper may both be killed, and the keeper has no right to remove a cgroup.
- * The warden waits for the end of both and holds nothing but the cgroups. */
-_Noreturn static void warden(aq_aquarium *aq, int life)
+/* Root only. First it makes the world's network, which takes as long as all the rest, while front
+ * and keeper do theirs; made by root, it belongs to nobody inside. Then it waits for the end of
+ * front and keeper, who may both be killed, and removes what is left of their cgroups: the keeper
+ * has no right to. It reads nothing. */
+_Noreturn static void warden(aq_aquarium *aq, int line)
 {
-    aq_cgroup *g = &aq->world.cgroup;
-    int keep[2 * AQ_CGROUP_PLACES + 1], n = 0;
+    aq_message m = {.word = AQ_WORD_NETWORK};
+    int keep[] = {line, aq->life}, network = -1;
+    aq_err err = {0};
     char byte;
 
-    for (int sig = 1; sig < 32; sig++)
-        signal(sig, sig == SIGTERM ? SIG_DFL : SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     setsid();
     prctl(PR_SET_NAME, "aquarium-warden", 0, 0, 0);
-    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++) {
-        keep[n++] = g->place[i].parent;
-        keep[n++] = g->place[i].folder;
-    }
-    keep[n++] = life;
-    if (aq_process_close_but(keep, (size_t)n, NULL) < 0)
+    if (aq_process_close_but(keep, 2, &err) < 0)
         _exit(70);
+    if (unshare(CLONE_NEWNET) == 0 && aq_container_network(&err) == 0)
+        network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (aq_message_send(line, &m, &network, network >= 0 ? 1 : 0, &err) < 0)
+        _exit(70);
+    close(network);
+    close(line);
     close(0);
     close(1);
     close(2);
-    while (read(life, &byte, 1) < 0 && errno == EINTR)
+    while (read(aq->life, &byte, 1) < 0 && errno == EINTR)
         ;
-    aq_cgroup_remove(g, REMOVE_MS);
+    aq_cgroup_sweep();
     _exit(0);
+}
+
+static int start_warden(aq_aquarium *aq, aq_err *err)
+{
+    int line[2];
+
+    if (!aq->world.privileged)
+        return 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) < 0)
+        return aq_fail_errno(err, "cannot make a line to the warden");
+    aq->world.line = line[0];
+    aq->warden = fork();
+    if (aq->warden == 0) {
+        close(aq->control);
+        close(aq->world.control);
+        close(aq->world.life);
+        warden(aq, line[1]);
+    }
+    close(line[1]);
+    return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
 }
 
 /* ---- prepare ---- */
@@ -90,15 +123,8 @@ static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
     return 0;
 }
 
-/* Forks keeper and warden. The warden reads the same pipe as we do; the writers are the keeper,
- * init and ourselves, and we hold our end of it only while we live. */
-static int start(aq_aquarium *aq, aq_err *err)
+static int start_keeper(aq_aquarium *aq, aq_err *err)
 {
-    const aq_cgroup *g = &aq->world.cgroup;
-    bool groups = false;
-
-    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++)
-        groups |= g->place[i].folder >= 0;
     aq->keeper = fork();
     if (aq->keeper == 0) {
         close(aq->control);
@@ -107,15 +133,9 @@ static int start(aq_aquarium *aq, aq_err *err)
     }
     if (aq->keeper < 0)
         return aq_fail_errno(err, "cannot start a keeper");
-    close(aq->world.control);
-    aq->world.control = -1;
-    if (!aq->world.privileged)
-        return 0;
-    if (groups && (aq->warden = fork()) == 0)
-        warden(aq, aq->life);
-    if (aq->warden < 0)
-        return aq_fail_errno(err, "cannot start a warden");
-    return aq_message_send(aq->control, &(aq_message){.word = AQ_WORD_GUARDED}, NULL, 0, err);
+    close_fd(&aq->world.control);
+    close_fd(&aq->world.line);
+    return 0;
 }
 
 /* Hears one message of the keeper, and only the one that may come now. */
@@ -167,6 +187,7 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq->world = (aq_world){.plan = plan,
                            .control = -1,
                            .life = -1,
+                           .line = -1,
                            .stream = -1,
                            .inner = -1,
                            .outer = -1,
@@ -174,16 +195,20 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
                            .users = -1,
                            .proc = -1,
                            .init_pidfd = -1};
+    aq_cgroup_none(&aq->world.cgroup);
     aq->world.privileged = geteuid() == 0;
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
-    aq_cgroup_sweep();
-    /* Files in the writable places are memory too, and have a limit of their own. One process more:
-     * init. */
+    if ((r = make_lines(aq, life, control, err)) < 0 || (r = start_warden(aq, err)) < 0 ||
+        (r = start_keeper(aq, err)) < 0)
+        return r;
+    /* While the keeper gathers the root. Files in the writable places are memory too, and have a
+     * limit of their own. One process more: init. */
     aq_cgroup_make(aq->world.limits.most[AQ_LIMIT_MEMORY] + aq->world.limits.most[AQ_LIMIT_DISK],
                    aq->world.limits.most[AQ_LIMIT_PROCESSES] + 1, &aq->world.cgroup);
-    if ((r = make_lines(aq, life, control, err)) < 0 || (r = start(aq, err)) < 0 ||
-        (r = hear(aq, AQ_WORD_PREPARED, &m, fds, err)) < 0)
+    if ((r = aq_message_send_groups(aq->control, &aq->world.cgroup, err)) < 0)
+        aq_fail(err, r, "the keeper died at once");
+    if (r < 0 || (r = hear(aq, AQ_WORD_PREPARED, &m, fds, err)) < 0)
         return r;
     aq->init = fds[0];
     if (aq->init < 0)
@@ -230,6 +255,7 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
 
     if (aq->state != LAUNCHED)
         return aq_fail(err, -EINVAL, "this world was not launched");
+    aq_cgroup_sweep(); /* what others left, now that we have time */
     if ((r = hear(aq, AQ_WORD_END, &m, NULL, err)) < 0)
         return r;
     aq->state = ENDED;
@@ -257,29 +283,29 @@ static void wait_gone(int fd, short events)
         ;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 static void teardown(aq_aquarium *aq)
 {
     if (!aq)
         return;
-    /* A keeper that said END leaves by itself; any other is killed, and init dies with it. */
-    reap(&aq->keeper, aq->state != ENDED);
-    if (aq->init >= 0)
-        syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
-    wait_gone(aq->init, POLLIN);
-    close_fd(&aq->world.life);
-    wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
-    reap(&aq->warden, true);
+    /* A keeper that said END leaves by itself, and everybody inside is dead already: its groups can
+     * go meanwhile. Any other is killed, and init dies with it. */
+    if (aq->state != ENDED) {
+        reap(&aq->keeper, true);
+        if (aq->init >= 0)
+            syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
+        wait_gone(aq->init, POLLIN);
+    }
     aq_cgroup_remove(&aq->world.cgroup, REMOVE_MS);
     aq_cgroup_close(&aq->world.cgroup);
+    if (aq->warden > 0)
+        kill(aq->warden, SIGKILL);
+    reap(&aq->keeper, false);
+    reap(&aq->warden, false);
+    close_fd(&aq->world.life);
+    wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);
     close_fd(&aq->world.control);
+    close_fd(&aq->world.line);
     close_fd(&aq->life);
     close_fd(&aq->init);
     close_fd(&aq->world.stream);

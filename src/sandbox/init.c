@@ -20,6 +20,7 @@
 #include "kernel/landlock.h"
 #include "kernel/network.h"
 #include "kernel/process.h"
+#include "sandbox/container.h"
 #include "sandbox/world.h"
 
 enum {
@@ -257,14 +258,19 @@ static int become_root(const aq_world *w, aq_err *err)
     return 0;
 }
 
+int aq_container_network(aq_err *err)
+{
+    return aq_network_local(ADDRESS, PREFIX, err);
+}
+
 static int enter_namespaces(aq_world *w, aq_err *err)
 {
     int r;
 
     prctl(PR_SET_NAME, "init", 0, 0, 0);
     if ((r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
-        (r = aq_network_local(ADDRESS, PREFIX, err)) < 0 || (r = become_root(w, err)) < 0 ||
-        (r = tie_to_keeper(w, err)) < 0)
+        (!w->network_made && (r = aq_container_network(err)) < 0) ||
+        (r = become_root(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0)
         return r;
     if (sethostname("debian", 6) < 0 || setdomainname("", 0) < 0)
         return aq_fail_errno(err, "cannot name the host inside");

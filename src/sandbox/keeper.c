@@ -30,8 +30,7 @@ enum {
     STREAM_SLACK = 64 << 20,
     /* Time and cgroup namespaces are init's to make: one needs its offsets first, the other that
      * init is in its groups. */
-    NAMESPACES =
-        CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
+    NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
 };
 
 /* ---- making ---- */
@@ -40,7 +39,7 @@ enum {
  * signals. */
 static int leave_front(aq_world *w, aq_err *err)
 {
-    int keep[48], r;
+    int keep[8], r;
     size_t n = 0;
     sigset_t none;
 
@@ -53,16 +52,8 @@ static int leave_front(aq_world *w, aq_err *err)
     prctl(PR_SET_NAME, "aquarium-keeper", 0, 0, 0);
     keep[n++] = w->control;
     keep[n++] = w->life;
+    keep[n++] = w->line;
     keep[n++] = w->stream;
-    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++) {
-        keep[n++] = w->cgroup.place[i].parent;
-        keep[n++] = w->cgroup.place[i].folder;
-        keep[n++] = w->cgroup.place[i].join;
-    }
-    keep[n++] = w->cgroup.memory_events;
-    keep[n++] = w->cgroup.memory_peak;
-    keep[n++] = w->cgroup.pids_events;
-    keep[n++] = w->cgroup.cpu_usage;
     if (w->plan->has_input)
         keep[n++] = w->plan->input;
     if (w->plan->has_output) {
@@ -159,12 +150,33 @@ static int hear_both(aq_world *w, aq_err *err)
     return 0;
 }
 
+/* Enters the network that the warden made, so that init is born in it. */
+static int enter_network(aq_world *w, aq_err *err)
+{
+    int fds[AQ_MESSAGE_FDS], r;
+    aq_message m;
+
+    if (w->line < 0)
+        return 0;
+    if ((r = aq_message_recv(w->line, &m, fds, NULL, err)) < 0)
+        return aq_err_within(err, "the warden");
+    close(w->line);
+    w->line = -1;
+    w->network_made = m.word == AQ_WORD_NETWORK && fds[0] >= 0 && setns(fds[0], CLONE_NEWNET) == 0;
+    if (fds[0] >= 0)
+        close(fds[0]);
+    return 0; /* else init is born in one of its own */
+}
+
 static int make_world(aq_world *w, aq_err *err)
 {
     aq_message mapped = {.word = AQ_WORD_MAPPED};
-    int r;
+    int r = enter_network(w, err);
 
-    w->init = aq_namespace_clone(NAMESPACES, w->cgroup.into, &w->init_pidfd, err);
+    if (r < 0)
+        return r;
+    w->init = aq_namespace_clone(w->network_made ? NAMESPACES : NAMESPACES | CLONE_NEWNET,
+                                 w->cgroup.into, &w->init_pidfd, err);
     if (w->init < 0)
         return w->init;
     if (w->init == 0) {
@@ -199,21 +211,6 @@ static int hear_front(aq_world *w, aq_word expected, aq_err *err)
                : aq_fail(err, -EPROTO, "the front asked for something else");
 }
 
-/* Until the front has somebody who removes the cgroups, that is us, and needs our rights. */
-static int hand_over_cgroups(aq_world *w, aq_err *err)
-{
-    int r = w->privileged ? hear_front(w, AQ_WORD_GUARDED, err) : 0;
-
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < AQ_CGROUP_PLACES && w->privileged; i++) {
-        if (w->cgroup.place[i].parent >= 0)
-            close(w->cgroup.place[i].parent);
-        w->cgroup.place[i].parent = -1;
-    }
-    return 0;
-}
-
 /* What remains is the ownership of the world's user namespace: enough to trace and kill what is in
  * it, and nothing outside. */
 static int give_up_all(aq_world *w, aq_err *err)
@@ -222,7 +219,7 @@ static int give_up_all(aq_world *w, aq_err *err)
 
     if (w->own_ids) {
         /* The world's empty network is enough for a keeper too. */
-        if (setns(w->network, CLONE_NEWNET) < 0)
+        if (!w->network_made && setns(w->network, CLONE_NEWNET) < 0)
             return aq_fail_errno(err, "cannot leave the host's network");
         if ((r = aq_process_no_way_up(err)) < 0)
             return r;
@@ -241,13 +238,13 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
     choose_ids(w);
     if ((r = aq_root_list(a, w->plan, &w->root, err)) < 0 ||
         (w->own_ids && (r = aq_root_take(&w->root, err)) < 0) || (r = make_pipes(w, err)) < 0 ||
-        (r = change_identity(w, err)) < 0 || (r = make_world(w, err)) < 0)
+        (r = change_identity(w, err)) < 0 ||
+        (r = aq_message_recv_groups(w->control, &w->cgroup, err)) < 0 ||
+        (r = make_world(w, err)) < 0)
         return r;
     for (size_t i = 0; i < w->root.count; i++)
         if (w->root.entry[i].mount >= 0 && !w->root.entry[i].copied) /* a copy is compared */
             close(w->root.entry[i].mount);
-    if ((r = hand_over_cgroups(w, err)) < 0)
-        return r;
     return give_up_all(w, err);
 }
 
@@ -391,6 +388,5 @@ _Noreturn void aq_keeper_main(aq_world *w)
         kill(w->init, SIGKILL);
     while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
         ;
-    aq_cgroup_remove(&w->cgroup, 1000); /* as far as it is still ours */
     _exit(r < 0 ? 70 : 0);
 }

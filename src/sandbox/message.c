@@ -83,6 +83,57 @@ int aq_message_recv(int fd, aq_message *ret, int *fds, pid_t *sender, aq_err *er
     return 0;
 }
 
+/* Where each descriptor of a group is; -1 travels as a bit that is not set. */
+static size_t group_fds(aq_cgroup *g, int *at[static AQ_MESSAGE_FDS])
+{
+    size_t n = 0;
+
+    at[n++] = &g->into;
+    for (size_t i = 0; i < AQ_CGROUP_PLACES; i++)
+        at[n++] = &g->place[i].join;
+    at[n++] = &g->memory_events;
+    at[n++] = &g->memory_peak;
+    at[n++] = &g->pids_events;
+    at[n++] = &g->cpu_usage;
+    return n;
+}
+
+int aq_message_send_groups(int fd, const aq_cgroup *g, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_GROUPS,
+                    .number = (int32_t)(g->memory | g->pids << 4 | g->cpu << 8)};
+    int *at[AQ_MESSAGE_FDS], fds[AQ_MESSAGE_FDS];
+    aq_cgroup copy = *g;
+    size_t n = group_fds(&copy, at), count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (*at[i] >= 0) {
+            m.length |= UINT64_C(1) << i;
+            fds[count++] = *at[i];
+        }
+    return aq_message_send(fd, &m, fds, count, err);
+}
+
+int aq_message_recv_groups(int fd, aq_cgroup *ret, aq_err *err)
+{
+    int *at[AQ_MESSAGE_FDS], fds[AQ_MESSAGE_FDS];
+    size_t n = group_fds(ret, at), next = 0;
+    aq_message m;
+    int r = aq_message_recv(fd, &m, fds, NULL, err);
+
+    if (r < 0)
+        return r;
+    if (m.word != AQ_WORD_GROUPS)
+        return aq_fail(err, -EPROTO, "the front said something else than expected");
+    ret->memory = (aq_cgroup_level)(m.number & 3);
+    ret->pids = (aq_cgroup_level)(m.number >> 4 & 3);
+    ret->cpu = (aq_cgroup_level)(m.number >> 8 & 3);
+    for (size_t i = 0; i < n; i++)
+        if (m.length >> i & 1 && next < AQ_MESSAGE_FDS)
+            *at[i] = fds[next++];
+    return 0;
+}
+
 void aq_message_failed(int fd, const aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_FAILED, .number = err->code};

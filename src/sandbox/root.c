@@ -71,45 +71,16 @@ static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to
                err);
 }
 
-/* Every entry of `folder` whose name begins with `start`, as trees at `to`/NAME. */
-static int add_like(aq_arena *a, aq_root *root, const char *folder, const char *start,
-                    const char *to, bool (*skip)(const char *name), aq_err *err)
-{
-    DIR *dir = opendir(folder);
-    int r = 0;
-
-    for (struct dirent *e; dir && r == 0 && (e = readdir(dir));) {
-        if (strncmp(e->d_name, start, strlen(start)) != 0 || strcmp(e->d_name, ".") == 0 ||
-            strcmp(e->d_name, "..") == 0 || (skip && skip(e->d_name)))
-            continue;
-        r = add_tree(a, root,
-                     aq_arena_printf(a, "%s/%s", strcmp(folder, "/") ? folder : "", e->d_name),
-                     aq_arena_printf(a, "%s/%s", to, e->d_name), err);
-    }
-    if (dir)
-        closedir(dir);
-    return r;
-}
-
 static int list_base(aq_arena *a, aq_root *root, aq_err *err)
 {
     int r = 0;
 
     for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
-        const char *path = base[i].path, *slash = strrchr(path, '/');
-        aq_entry e = {.kind = base[i].kind, .path = path, .text = base[i].text};
+        aq_entry e = {.kind = base[i].kind, .path = base[i].path, .text = base[i].text};
 
-        if (e.kind == TREE) {
-            r = add_tree(a, root, path, path, err);
-        } else if (e.kind == LIKE) {
-            const char *folder =
-                slash == path ? "/" : aq_arena_strndup(a, path, (size_t)(slash - path));
-            r = add_like(a, root, folder, slash + 1, slash == path ? "" : folder, NULL, err);
-        } else {
-            if (e.kind == DEVICE)
-                e.text = path;
-            r = add(root, e, err);
-        }
+        if (e.kind == DEVICE)
+            e.text = e.path;
+        r = e.kind == TREE ? add_tree(a, root, e.path, e.path, err) : add(root, e, err);
     }
     return r;
 }
@@ -125,6 +96,20 @@ static bool made_by_us(const char *name)
     return false;
 }
 
+static int add_entries(aq_arena *a, aq_root *root, const char *folder, aq_err *err)
+{
+    DIR *dir = opendir(folder);
+    int r = dir ? 0 : aq_fail_errno(err, "cannot open %s", folder);
+
+    for (struct dirent *e; dir && r == 0 && (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !made_by_us(e->d_name))
+            r = add_tree(a, root, aq_arena_printf(a, "%s/%s", folder, e->d_name),
+                         aq_arena_printf(a, "/%s", e->d_name), err);
+    if (dir)
+        closedir(dir);
+    return r;
+}
+
 static int list_rootfs(aq_arena *a, const char *rootfs, aq_root *root, aq_err *err)
 {
     char real[PATH_MAX];
@@ -132,7 +117,7 @@ static int list_rootfs(aq_arena *a, const char *rootfs, aq_root *root, aq_err *e
 
     if (!realpath(rootfs, real))
         return aq_fail_errno(err, "cannot open the root file system %s", rootfs);
-    r = add_like(a, root, real, "", "", made_by_us, err);
+    r = add_entries(a, root, real, err);
     for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
         const char *path = base[i].path;
         const char *first = aq_arena_strndup(a, path + 1, strcspn(path + 1, "/"));
@@ -312,8 +297,6 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
         return 0;
     case SPACE:
         return place_space(w, root, disk, e, (mode_t)strtoul(e->text, NULL, 8), err);
-    case LIKE:
-        break;
     }
     return 0;
 }

@@ -5,14 +5,14 @@
  *
  *   front      asks, prints, makes and removes the cgroups; never touches what the payload says but
  *     │        through bounded messages
- *     ├ warden (root only) sleeps until front and keeper are gone and then removes the cgroups: the
- *     │        keeper has no right to by then. Reads nothing
- *     └ keeper makes the world and watches the payload, from outside of its pid namespace. As root
- * it │      takes an identity that nothing else on the host has before it makes the world, so that
- *       │      it owns the world's user namespace and nothing else, and then gives up every right
- *       └ init pid 1 inside: joins the cgroups, builds the root, makes the payload, gives up every
- *         │    right and reaps. Its end is the end of all processes inside
- *         └ payload  becomes uid 1000 without any right, waits for its go, and executes the command
+ *     ├ warden (root only) makes the network, sleeps until front and keeper are gone and then
+ * removes │        the cgroups: the keeper has no right to by then. Reads nothing └ keeper makes
+ * the world and watches the payload, from outside of its pid namespace. As root it │      takes an
+ * identity that nothing else on the host has before it makes the world, so that │      it owns the
+ * world's user namespace and nothing else, and then gives up every right └ init pid 1 inside: joins
+ * the cgroups, builds the root, makes the payload, gives up every │    right and reaps. Its end is
+ * the end of all processes inside └ payload  becomes uid 1000 without any right, waits for its go,
+ * and executes the command
  *
  *   front dead  → the keeper's control socket is at its end: it kills init and leaves
  *   keeper dead → init gets the death signal it asked for; what the keeper traced dies with it
@@ -39,7 +39,7 @@ enum {
     AQ_TEXT = 400,
 };
 
-typedef enum aq_base_kind { TREE, LIKE, FOLDER, TEXT, LINK, DEVICE, SPACE, SHARE } aq_base_kind;
+typedef enum aq_base_kind { TREE, FOLDER, TEXT, LINK, DEVICE, SPACE, SHARE } aq_base_kind;
 
 /* One thing that is made in the new root, in order. */
 typedef struct aq_entry {
@@ -62,11 +62,13 @@ typedef struct aq_world {
     aq_containment held;
     aq_cgroup cgroup;
     aq_root root;
-    bool privileged;  /* made by root, who has a warden remove the cgroups */
-    bool own_ids;     /* identities of our own were taken */
-    aq_id_map ids[2]; /* the last one is the payload's */
+    bool privileged;   /* made by root, who has a warden remove the cgroups */
+    bool network_made; /* the warden made the network, and we are in it */
+    bool own_ids;      /* identities of our own were taken */
+    aq_id_map ids[2];  /* the last one is the payload's */
     size_t id_count;
     int control;           /* the keeper's end */
+    int line;              /* from the warden, -1 where there is none */
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
@@ -89,7 +91,8 @@ typedef enum aq_word {
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
     AQ_WORD_FAILED = 'F',   /* anyone: text and errno */
     AQ_WORD_PREPARED = 'P', /* keeper → front, with init's pidfd */
-    AQ_WORD_GUARDED = 'H',  /* front → keeper: somebody removes the cgroups if we cannot */
+    AQ_WORD_NETWORK = 'N',  /* warden → keeper, with a network namespace if it could make one */
+    AQ_WORD_GROUPS = 'C',   /* front → keeper, with the cgroups' descriptors */
     AQ_WORD_LAUNCH = 'L',   /* front → keeper */
     AQ_WORD_END = 'E',      /* keeper → front: length of the stream */
 } aq_word;
@@ -101,12 +104,15 @@ typedef struct aq_message {
     char text[AQ_TEXT];
 } aq_message;
 
-enum { AQ_MESSAGE_FDS = 4 };
+enum { AQ_MESSAGE_FDS = 12 };
 
 int aq_message_send(int fd, const aq_message *m, const int *fds, size_t count, aq_err *err);
 /* Whole messages with terminated text only; -EPIPE at the end. `fds` gets AQ_MESSAGE_FDS numbers,
  * -1 where there was none; `sender` the pid as seen here; both may be NULL. */
 int aq_message_recv(int fd, aq_message *ret, int *fds, pid_t *sender, aq_err *err);
+/* The cgroups of a world, made while the keeper was busy with the rest. */
+int aq_message_send_groups(int fd, const aq_cgroup *g, aq_err *err);
+int aq_message_recv_groups(int fd, aq_cgroup *ret, aq_err *err);
 void aq_message_failed(int fd, const aq_err *err);
 /* The failure that a message carries, its words made plain. */
 int aq_message_error(const aq_message *m, aq_err *err);
