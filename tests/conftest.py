@@ -1,10 +1,12 @@
 """What the Python-driven tests share: the program, a state folder of their own, the test data."""
+import functools
 import json
 import os
 import pathlib
 import re
 import subprocess
 
+import jsonschema
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -14,6 +16,30 @@ PROGRAM = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium"))
 # What the environment says to a sanitised program (tools/test runs these tests over one as well).
 SANITIZER = {name: os.environ[name] for name in
              ("ASAN_OPTIONS", "UBSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH") if name in os.environ}
+
+
+@functools.lru_cache(maxsize=None)
+def schema(name):
+    """The validator of one of docs/formats; they refer to one another by file name."""
+    store = {}
+    for path in (ROOT / "docs/formats").glob("*.schema.json"):
+        content = json.loads(path.read_text())
+        assert content["$id"].endswith("/" + path.name)
+        store[content["$id"]] = content
+        if path.name == name:
+            jsonschema.Draft202012Validator.check_schema(content)
+            wanted = content
+    resolver = jsonschema.RefResolver(wanted["$id"], wanted, store=store)
+    return jsonschema.Draft202012Validator(wanted, resolver=resolver)
+
+
+def documents(text):
+    """The JSON documents that stand in it one after another."""
+    at = 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        value, at = json.JSONDecoder().raw_decode(text, at)
+        yield value
 
 
 def pytest_configure(config):
@@ -27,6 +53,13 @@ class Aquarium:
     def __init__(self, state):
         self.state = state
 
+    @staticmethod
+    def check_report(report):
+        """Every report that any test makes keeps to its schema."""
+        errors = [f"{e.json_path}: {e.message}"
+                  for e in schema("report.schema.json").iter_errors(report)]
+        assert not errors, "\n".join(errors)
+
     def run(self, *args, cwd=None, env=None, check=None, timeout=300, input=None):
         e = {"PATH": os.environ["PATH"], "HOME": str(self.state), "LANG": "C.UTF-8",
              "AQUARIUM_HOME": str(self.state / "state"), **SANITIZER, **(env or {})}
@@ -36,6 +69,9 @@ class Aquarium:
         if check is not None:
             assert done.returncode == check, (args, done.returncode, done.stdout[-2000:],
                                               done.stderr[-2000:])
+        if args[:1] == ("validate",) and "--json" in args and done.returncode <= 3:
+            for report in documents(done.stdout.decode()):
+                self.check_report(report)
         return done
 
     def validate(self, package, *args, check=None):

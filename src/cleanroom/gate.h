@@ -114,7 +114,7 @@ void aq_gate_readme_check(const aq_stage_input *in, const aq_gate_facts *facts, 
 void aq_gate_license(const aq_stage_input *in, const aq_gate_facts *facts, aq_findings *out);
 int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err);
 void aq_gate_envelope(const aq_stage_input *in, const aq_gate_facts *facts, aq_findings *out);
-int aq_gate_rate(const aq_stage_input *in, aq_findings *out, aq_err *err);
+void aq_gate_rate(const aq_stage_input *in, aq_findings *out);
 
 /* Other forms of a name that a reader takes for it. */
 typedef enum aq_name_form {

@@ -131,7 +131,6 @@ static int find_artifact(aq_arena *a, const char *envelope, const char **ret, aq
     return 0;
 }
 
-/* Messages are part of the verdict digest: where the file lay on this host is not. */
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -145,9 +144,14 @@ static int read_envelope(aq_arena *a, const char *path, const char **artifact, a
     aq_auto_buf text = {0};
     int r = aq_read_file(AT_FDCWD, path, AQ_ENVELOPE_BYTES, &text, err);
 
+    /* These messages are part of the verdict digest: how the file is called and where it lay on
+     * this host is not. */
+    if (r == -EFBIG)
+        return aq_fail(err, r, "envelope: it has more than the %d bytes allowed",
+                       AQ_ENVELOPE_BYTES);
     /* What is no envelope has no artifact to look for. */
     if (r == 0)
-        r = aq_submission_read(a, aq_buf_str(&text), text.len, base_name(path), ret, err);
+        r = aq_submission_read(a, aq_buf_str(&text), text.len, "envelope", ret, err);
     if (r == 0 && !*artifact && (r = find_artifact(a, path, artifact, err)) < 0)
         aq_submission_close(ret);
     return r;

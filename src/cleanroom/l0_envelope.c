@@ -3,10 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/io.h"
 #include "cleanroom/gate.h"
-
-enum { FUTURE = 24 * 60 * 60 };
 
 static void check_artifact(const aq_stage_input *in, aq_findings *out)
 {
@@ -96,7 +93,6 @@ static void check_manifest(const aq_stage_input *in, const aq_gate_facts *facts,
 void aq_gate_envelope(const aq_stage_input *in, const aq_gate_facts *facts, aq_findings *out)
 {
     const aq_submission *s = in->submission;
-    char when[AQ_TIME_LEN];
 
     if (s->local)
         return;
@@ -104,9 +100,10 @@ void aq_gate_envelope(const aq_stage_input *in, const aq_gate_facts *facts, aq_f
     check_media_type(in, out);
     check_identity(in, out);
     check_manifest(in, facts, out);
-    if (s->time > in->now + FUTURE)
-        aq_findings_add(out, AQ_RULE_L0_ENVELOPE_FUTURE, NULL, "The envelope is dated %s",
-                        aq_time_str(s->time, when));
+    if (in->admission.dated_ahead)
+        /* No date here: the message is part of the verdict digest. */
+        aq_findings_add(out, AQ_RULE_L0_ENVELOPE_FUTURE, NULL,
+                        "The envelope's time is more than a day ahead of this machine's clock");
     if (s->signature == AQ_SIGNATURE_UNCHECKED)
         aq_findings_add_incomplete(out, AQ_RULE_L0_SIGNATURE_UNCHECKED, NULL,
                                    "The envelope's signature was not verified");

@@ -119,13 +119,7 @@ static bool present(const aq_stage_input *in, aq_attribute attribute)
     return true;
 }
 
-/* Did intake leave anything out? What is missing may be in there: then nothing is refused for it.
- */
-static bool unread(const aq_stage_input *in, const aq_findings *so_far)
-{
-    return so_far->layer_incomplete[AQ_LAYER_INTAKE] || in->package->unread_count > 0;
-}
-
+/* What is missing may be in what intake could not read: then nothing is refused for it. */
 static aq_rule_id rule_for(aq_attribute attribute, aq_need need, bool incomplete)
 {
     if (need == AQ_MUST && !incomplete)
@@ -184,7 +178,7 @@ void aq_gate_attributes(const aq_stage_input *in, aq_findings *out)
         aq_need need = aq_gate_need(m, a);
 
         if (need > AQ_WANTED && !present(in, a))
-            aq_findings_add(out, rule_for(a, need, unread(in, out)), NULL, "This %s has no %s",
+            aq_findings_add(out, rule_for(a, need, in->unread), NULL, "This %s has no %s",
                             aq_kind_title(m->kind), what[a]);
     }
     not_given(in, out);
@@ -222,25 +216,17 @@ void aq_gate_readme_check(const aq_stage_input *in, const aq_gate_facts *facts, 
 
 /* ---- rate ---- */
 
-int aq_gate_rate(const aq_stage_input *in, aq_findings *out, aq_err *err)
+void aq_gate_rate(const aq_stage_input *in, aq_findings *out)
 {
     const aq_policy *p = in->policy;
-    uint64_t count = 0;
-    int r;
 
-    if (in->submission->local || p->rate_limit == 0)
-        return 0;
-    if ((r = aq_store_rate(in->store, in->submission->publisher, in->now - p->rate_window, &count,
-                           err)) < 0)
-        return r;
-    if (count <= p->rate_limit)
-        return 0;
+    if (!in->admission.over_rate)
+        return;
     /* No time of day here: the message is part of the verdict digest. */
     aq_findings_add(out, AQ_RULE_L0_RATE, NULL,
                     "Publisher %s has sent more than %u submissions in %u seconds; the next is "
                     "taken when fewer lie within that time",
                     in->submission->publisher, p->rate_limit, p->rate_window);
-    return 0;
 }
 
 /* ---- the stage ---- */
@@ -249,13 +235,11 @@ int aq_stage_l0(const aq_stage_input *in, aq_budget *budget, aq_findings *out, a
 {
     aq_gate_facts facts = {0};
     aq_err why = {0};
-    int r;
 
     (void)budget; /* its work is bounded by the sizes of manifest fields */
-    if ((r = aq_gate_rate(in, out, err)) < 0)
-        return r;
+    aq_gate_rate(in, out);
     if (in->manifest->kind == AQ_KIND_UNKNOWN && !in->manifest->file) {
-        if (unread(in, out))
+        if (in->unread)
             aq_findings_add_incomplete(out, AQ_RULE_L0_UNREAD, NULL,
                                        "No manifest was recognised in what could be read of it");
         else

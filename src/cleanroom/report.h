@@ -22,6 +22,7 @@ typedef struct aq_report_in {
     aq_verdict verdict;
     aq_digest verdict_digest;
     aq_digest store_snapshot;
+    aq_admission admission;
     uint64_t known_names; /* how many names the look-alike check had to compare with */
     const char *jail;     /* JSON: how parsers were contained on this host; NULL when none ran */
     int64_t time;

@@ -39,6 +39,7 @@ static void set_digest(json_t *o, const char *key, const aq_digest *d)
 static json_t *submission_json(const aq_submission *s, aq_arena *a)
 {
     json_t *o = json_object();
+    aq_digest claims;
 
     set_text(o, "id", s->id, a);
     set_text(o, "publisher", s->publisher, a);
@@ -46,6 +47,10 @@ static json_t *submission_json(const aq_submission *s, aq_arena *a)
     json_object_set_new(o, "local", json_boolean(s->local));
     set(o, "signature", aq_signature_state_name(s->signature));
     set_text(o, "nonce", s->nonce, a);
+    if (aq_submission_claims(s, &claims))
+        set_digest(o, "claims", &claims);
+    else
+        set(o, "claims", NULL);
     return o;
 }
 
@@ -297,6 +302,16 @@ static json_t *store_json(const aq_report_in *in)
     return o;
 }
 
+static json_t *admission_json(const aq_admission *a)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "replayed", json_boolean(a->replayed));
+    json_object_set_new(o, "over_rate", json_boolean(a->over_rate));
+    json_object_set_new(o, "dated_ahead", json_boolean(a->dated_ahead));
+    return o;
+}
+
 /* Facts of this machine: in the report and under its signature, never in the verdict digest. */
 static json_t *host_json(const aq_report_in *in)
 {
@@ -323,10 +338,13 @@ json_t *aq_report_json(const aq_report_in *in)
     set(o, "tier_reason", why);
     set(o, "time", aq_time_str(in->time, time));
     json_object_set_new(o, "submission", submission_json(in->submission, a));
+    json_object_set_new(o, "admission", admission_json(&in->admission));
     json_object_set_new(o, "package", package_json(in->package, in->manifest, a));
     json_object_set_new(o, "stages", stages_json(in->stages, a));
     json_object_set_new(o, "findings", findings_json(in->findings));
     json_object_set_new(o, "more", more_json(in->findings));
+    json_object_set_new(o, "observations", json_array()); /* L3 makes them */
+    json_object_set_new(o, "divergences", json_array());
     json_object_set_new(o, "coverage", coverage_json(in, a));
     json_object_set_new(o, "survey", aq_survey_json(in->survey));
     json_object_set_new(o, "checklist", aq_checklist(in));

@@ -32,20 +32,34 @@ int aq_policy_read(const char *text, size_t len, const char *file, aq_policy *re
  * 0 when not. `folder` is what messages call that folder; NULL: they name the file alone. */
 int aq_policy_load(int dirfd, const char *folder, aq_policy *ret, aq_err *err);
 
+/* What holds for this submission at this moment; the report lists it. */
+typedef struct aq_admission {
+    bool replayed;    /* its id or nonce was seen before */
+    bool over_rate;   /* its publisher sent more than the policy allows, this one included */
+    bool dated_ahead; /* its time is more than a day ahead of our clock */
+} aq_admission;
+
+/* Fills all but `replayed`, which the store says when the submission enters. Nothing of it applies
+ * to a local one. */
+int aq_admit(const aq_submission *s, const aq_policy *policy, aq_store *store, int64_t now,
+             aq_admission *ret, aq_err *err);
+
 typedef struct aq_stage_input {
     const aq_submission *submission;
     const aq_package *package;
     const aq_manifest *manifest;
     const aq_policy *policy;
     aq_store *store; /* asked, never written, by a stage */
-    int64_t now;
+    aq_admission admission;
+    bool unread; /* intake could not read all of it: what seems missing may be in there */
 } aq_stage_input;
 
 typedef struct aq_stage {
     aq_layer layer;
     /* NULL = always. When it does not apply, says why (one sentence) and returns false. */
     bool (*applies)(const aq_stage_input *in, const char **why_not);
-    /* NULL = not built yet: the walk records AQ_STAGE_NOT_RUN. Negative only when *we* failed. */
+    /* NULL = not built yet: AQ_STAGE_NOT_RUN. `out` is the stage's own list and takes findings of
+     * its layer only; the walk appends it. Negative only when *we* failed. */
     int (*run)(const aq_stage_input *in, aq_budget *budget, aq_findings *out, aq_err *err);
 } aq_stage;
 

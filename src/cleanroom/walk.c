@@ -40,14 +40,27 @@ typedef struct walk {
     aq_survey survey;
     aq_stage_result stages[AQ_LAYER_COUNT];
     aq_digest verdict_digest;
-    bool replayed; /* the store knows this submission already and keeps what it has */
+    aq_admission admission;
+    aq_digest store_snapshot; /* of the view that the stages see */
+    uint64_t known_names;
     int64_t now;
 } walk;
 
 static void walk_close(walk *w)
 {
+    aq_store_view_end(w->home->store);
     aq_intake_close(&w->intake);
     aq_arena_free(w->arena);
+}
+
+/* Runs the stage over a list of its own: it can neither read nor change what others found. */
+static int run_alone(walk *w, const aq_stage_input *in, const aq_stage *stage, aq_err *err)
+{
+    aq_findings *own = aq_findings_new(w->arena);
+    int r = stage->run(in, &w->budget, own, err);
+    int taken = aq_findings_take(w->findings, own, stage->layer, r < 0 ? &(aq_err){0} : err);
+
+    return r < 0 ? r : taken;
 }
 
 /* The digest of one layer's findings: what its ledger entry commits to. */
@@ -129,7 +142,7 @@ static int run_stage(walk *w, const aq_stage_input *in, aq_layer layer, aq_err *
     } else if (!stage->run) {
         s->reason = "not built into this version";
         return 0;
-    } else if (stage->run(in, &w->budget, w->findings, &ours) < 0) {
+    } else if (run_alone(w, in, stage, &ours) < 0) {
         s->decision = AQ_STAGE_INCONCLUSIVE;
         s->reason = aq_arena_printf(w->arena, "our own failure: %s", ours.text);
     }
@@ -143,9 +156,14 @@ static int run_stages(walk *w, aq_err *err)
                                .manifest = &w->intake.manifest,
                                .policy = &w->policy,
                                .store = w->home->store,
-                               .now = w->now};
+                               .admission = w->admission,
+                               .unread = w->findings->layer_incomplete[AQ_LAYER_INTAKE] ||
+                                         w->intake.package.unread_count > 0};
     aq_layer ended = AQ_LAYER_COUNT;
+    int r = aq_store_view(w->home->store, &w->store_snapshot, &w->known_names, err);
 
+    if (r < 0)
+        return r;
     if (w->stages[AQ_LAYER_INTAKE].decision == AQ_STAGE_REJECT)
         ended = AQ_LAYER_INTAKE;
     for (aq_layer layer = AQ_LAYER_L0; layer < AQ_LAYER_COUNT; layer++) {
@@ -159,6 +177,7 @@ static int run_stages(walk *w, aq_err *err)
         if (w->stages[layer].decision == AQ_STAGE_REJECT)
             ended = layer;
     }
+    aq_store_view_end(w->home->store);
     return 0;
 }
 
@@ -175,12 +194,14 @@ static int take_in(walk *w, bool *no_input, aq_err *err)
         return r;
     r = aq_store_begin(w->home->store, &w->intake.submission, err);
     if (r == -EEXIST) {
-        w->replayed = true;
-        aq_findings_add(w->findings, AQ_RULE_INTAKE_REPLAYED, NULL, "submission %s was seen before",
-                        w->intake.submission.id);
+        w->admission.replayed = true;
+        /* No id here: the message is part of the verdict digest. */
+        aq_findings_add(w->findings, AQ_RULE_INTAKE_REPLAYED, NULL,
+                        "A submission with its id or nonce was seen before");
         r = 0;
     }
-    if (r < 0)
+    if (r < 0 || (r = aq_admit(&w->intake.submission, &w->policy, w->home->store, w->now,
+                               &w->admission, err)) < 0)
         return r;
     if (w->intake.broken) {
         s->decision = AQ_STAGE_INCONCLUSIVE;
@@ -189,7 +210,7 @@ static int take_in(walk *w, bool *no_input, aq_err *err)
     return close_stage(w, AQ_LAYER_INTAKE, err);
 }
 
-static int make_report(walk *w, aq_walk_result *out, aq_err *err)
+static void make_report(walk *w, aq_walk_result *out)
 {
     aq_report_in in = {.submission = &w->intake.submission,
                        .package = &w->intake.package,
@@ -199,21 +220,19 @@ static int make_report(walk *w, aq_walk_result *out, aq_err *err)
                        .survey = &w->survey,
                        .policy = &w->policy,
                        .budget = &w->budget,
+                       .admission = w->admission,
+                       .store_snapshot = w->store_snapshot,
+                       .known_names = w->known_names,
                        .jail = w->intake.jail,
                        .time = w->now};
-    int r;
 
     aq_findings_sort(w->findings);
     in.verdict = aq_verdict_judge(w->stages, w->findings, &w->intake.package);
     in.verdict_digest = aq_verdict_digest(in.verdict, w->stages, w->findings,
                                           &w->intake.package.digest, NULL, NULL);
-    if ((r = aq_store_snapshot(w->home->store, &in.store_snapshot, err)) < 0 ||
-        (r = aq_store_known_count(w->home->store, &in.known_names, err)) < 0)
-        return r;
     w->verdict_digest = in.verdict_digest;
     out->verdict = in.verdict;
     out->report = aq_report_json(&in);
-    return 0;
 }
 
 /* What the store remembers. A name that came in an envelope is taken from now on, provisionally:
@@ -225,7 +244,7 @@ static int remember(walk *w, const aq_walk_result *out, uint64_t index, aq_err *
         .namespace_ = sub->namespace_, .name = sub->name, .publisher = sub->publisher};
     int r;
 
-    if (w->replayed)
+    if (w->admission.replayed)
         return 0;
     r = aq_store_finish(w->home->store, sub->id, &w->intake.package, &w->intake.manifest,
                         out->verdict, &w->verdict_digest, out->report, index, err);
@@ -308,7 +327,8 @@ int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err
         return r;
     if (aq_survey_run(w.arena, &w.intake.package, &w.budget, &w.survey, err) < 0)
         w.survey = (aq_survey){.complete = false};
-    if ((r = make_report(&w, &out, err)) < 0 || (r = seal(&w, &out, err)) < 0)
+    make_report(&w, &out);
+    if ((r = seal(&w, &out, err)) < 0)
         return r;
     *ret = out;
     out = (aq_walk_result){0};

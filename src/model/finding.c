@@ -213,6 +213,26 @@ void aq_findings_sort(aq_findings *f)
         qsort(f->items, f->count, sizeof *f->items, compare);
 }
 
+int aq_findings_take(aq_findings *to, aq_findings *from, aq_layer layer, aq_err *err)
+{
+    aq_findings_settle(from);
+    for (size_t i = 0; i < AQ_RULE_COUNT; i++)
+        if (from->per_rule[i] && rules[i].layer != layer)
+            return aq_fail(err, -EINVAL, "a finding of rule %s in %s", rules[i].name,
+                           layers[layer].name);
+    for (size_t i = 0; i < from->count; i++)
+        *append(to, from->items[i].rule) = from->items[i];
+    aq_findings_settle(to);
+    for (size_t i = 0; i < AQ_RULE_COUNT; i++) {
+        uint32_t extra = aq_findings_extra(from, (aq_rule_id)i);
+        to->per_rule[i] =
+            to->per_rule[i] > UINT32_MAX - extra ? UINT32_MAX : to->per_rule[i] + extra;
+    }
+    to->incomplete = to->incomplete || from->incomplete;
+    to->layer_incomplete[layer] = to->layer_incomplete[layer] || from->layer_incomplete[layer];
+    return 0;
+}
+
 static void set_string(json_t *object, const char *key, const char *value)
 {
     json_object_set_new(object, key, value ? json_string(value) : json_null());

@@ -82,6 +82,9 @@ aq_finding *aq_findings_add(aq_findings *f, aq_rule_id rule, const char *file, c
 /* A finding of a rule marks something as unread or unfinished. */
 aq_finding *aq_findings_add_incomplete(aq_findings *f, aq_rule_id rule, const char *file,
                                        const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Appends a stage's own list. Every rule of `from` must be of `layer`: -EINVAL, and nothing is
+ * appended, when one is not. */
+int aq_findings_take(aq_findings *to, aq_findings *from, aq_layer layer, aq_err *err);
 uint32_t aq_findings_extra(const aq_findings *f, aq_rule_id rule);
 aq_severity aq_finding_severity(const aq_finding *f);
 aq_severity aq_findings_worst(const aq_findings *f);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -378,6 +379,20 @@ json_t *aq_submission_json(const aq_submission *s)
                      "intake/v1", "submission", s->id, "package", "publisher", "id", s->publisher,
                      "tier", tiers[s->tier], "manifest", "artifact", "bundle", "time",
                      aq_time_str(s->time, time), "nonce", s->nonce);
+}
+
+bool aq_submission_claims(const aq_submission *s, aq_digest *ret)
+{
+    static const char *const own[] = {"submission", "time", "nonce", "bundle"};
+    aq_auto_json json_t *o = s->source ? json_copy(s->source) : NULL;
+
+    if (!o)
+        return false;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        json_object_del(o, own[i]);
+    if (aq_json_digest(o, ret) < 0)
+        aq_panic("an envelope that was read has no canonical form");
+    return true;
 }
 
 void aq_submission_close(aq_submission *s)

@@ -59,4 +59,7 @@ int aq_submission_read(aq_arena *a, const char *text, size_t len, const char *na
 int aq_submission_local(aq_arena *a, aq_submission *ret, aq_err *err);
 /* The envelope as JSON: what was read, or what was made. New reference. */
 json_t *aq_submission_json(const aq_submission *s);
+/* A digest of what the envelope claims: all of it but id, time, nonce and the signature bundle.
+ * false for a local one, and for one that could not be read. */
+bool aq_submission_claims(const aq_submission *s, aq_digest *ret);
 void aq_submission_close(aq_submission *s);

@@ -2,7 +2,8 @@
  *
  * The digest covers what was found, not who asked, when, where or with which keys: verdict,
  * decisions of the stages, canonical findings with their counts, divergences and canonical
- * observations. Package, rules, engine, policy and store snapshot fix it, on every machine. */
+ * observations. Package, claims, admission, rules, engine, policy and store snapshot, all listed in
+ * the report, fix it on every machine. */
 #pragma once
 
 #include <jansson.h>

@@ -14,7 +14,8 @@ typedef enum aq_statement {
 
 struct aq_store {
     sqlite3 *db;
-    char *path; /* for messages */
+    char *path;   /* for messages */
+    bool viewing; /* between aq_store_view and aq_store_view_end */
     sqlite3_stmt *prepared[AQ_SQL_COUNT];
 };
 
@@ -31,7 +32,8 @@ int aq_store_exec(aq_store *s, const char *sql, const char *doing, aq_err *err);
 
 /* Takes the write lock at once, so that what is read inside still holds when it is written. */
 int aq_store_lock(aq_store *s, aq_err *err);
-/* One view of the store for several questions; ended by aq_store_unlock as well. */
+/* One view of the store for several questions; ended by aq_store_unlock as well. Inside of
+ * aq_store_view both change nothing: that view holds. */
 int aq_store_look(aq_store *s, aq_err *err);
 /* Commits when `result` is 0, else rolls back; returns what the caller should return. */
 int aq_store_unlock(aq_store *s, int result, aq_err *err);

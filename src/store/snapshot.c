@@ -75,24 +75,18 @@ static int refresh(aq_store *s, bucket all[static BUCKETS], aq_err *err)
     return r;
 }
 
-int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err)
+static bool is_dirty(const bucket all[static BUCKETS])
 {
-    bucket all[BUCKETS];
-    bool dirty = false;
-    aq_hash *h;
-    int r = load(s, all, err);
-
-    if (r < 0)
-        return r;
     for (int i = 0; i < BUCKETS; i++)
-        dirty = dirty || (all[i].present && !all[i].clean);
-    if (dirty) {
-        if ((r = aq_store_lock(s, err)) < 0)
-            return r;
-        if ((r = aq_store_unlock(s, refresh(s, all, err), err)) < 0)
-            return r;
-    }
-    h = aq_hash_begin();
+        if (all[i].present && !all[i].clean)
+            return true;
+    return false;
+}
+
+static aq_digest over_buckets(const bucket all[static BUCKETS])
+{
+    aq_hash *h = aq_hash_begin();
+
     for (int i = 0; i < BUCKETS; i++) {
         uint8_t number = (uint8_t)i;
 
@@ -101,6 +95,64 @@ int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err)
         aq_hash_add(h, &number, 1);
         aq_hash_add(h, all[i].digest.b, AQ_SHA256_LEN);
     }
-    *ret = aq_hash_end(h);
+    return aq_hash_end(h);
+}
+
+int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err)
+{
+    bucket all[BUCKETS];
+    int r = load(s, all, err);
+
+    if (r < 0)
+        return r;
+    if (is_dirty(all)) {
+        if ((r = aq_store_lock(s, err)) < 0)
+            return r;
+        if ((r = aq_store_unlock(s, refresh(s, all, err), err)) < 0)
+            return r;
+    }
+    *ret = over_buckets(all);
     return 0;
+}
+
+/* 1 when this view is held, 0 when another process entered a name just before it. */
+static int try_view(aq_store *s, aq_digest *snapshot, uint64_t *known, aq_err *err)
+{
+    bucket all[BUCKETS];
+    aq_err ignored;
+    int r;
+
+    /* Refreshes what has to be written; a view cannot write. */
+    if ((r = aq_store_snapshot(s, snapshot, err)) < 0 || (r = aq_store_look(s, err)) < 0)
+        return r;
+    if ((r = load(s, all, err)) == 0 && !is_dirty(all) &&
+        (r = aq_store_known_count(s, known, err)) == 0) {
+        *snapshot = over_buckets(all);
+        s->viewing = true;
+        return 1;
+    }
+    aq_store_unlock(s, -ECANCELED, &ignored);
+    return r;
+}
+
+int aq_store_view(aq_store *s, aq_digest *snapshot, uint64_t *known, aq_err *err)
+{
+    enum { TRIES = 100 };
+    int r = 0;
+
+    for (int i = 0; i < TRIES && r == 0; i++)
+        r = try_view(s, snapshot, known, err);
+    if (r == 0)
+        return aq_fail(err, -EBUSY, "%s: names are entered faster than they can be read", s->path);
+    return r < 0 ? r : 0;
+}
+
+void aq_store_view_end(aq_store *s)
+{
+    aq_err ignored;
+
+    if (!s || !s->viewing)
+        return;
+    s->viewing = false;
+    aq_store_unlock(s, -ECANCELED, &ignored); /* nothing was written */
 }

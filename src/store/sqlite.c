@@ -114,16 +114,22 @@ int aq_store_exec(aq_store *s, const char *sql, const char *doing, aq_err *err)
 int aq_store_lock(aq_store *s, aq_err *err)
 {
     sqlite3_stmt *q;
-    int r = aq_store_statement(s, AQ_SQL_BEGIN, &q, err);
+    int r;
 
+    if (s->viewing)
+        return aq_fail(err, -EBUSY, "the store is not written while a view of it is held");
+    r = aq_store_statement(s, AQ_SQL_BEGIN, &q, err);
     return r < 0 ? r : aq_store_run(s, q, "taking the write lock", err);
 }
 
 int aq_store_look(aq_store *s, aq_err *err)
 {
     sqlite3_stmt *q;
-    int r = aq_store_statement(s, AQ_SQL_BEGIN_READING, &q, err);
+    int r;
 
+    if (s->viewing)
+        return 0;
+    r = aq_store_statement(s, AQ_SQL_BEGIN_READING, &q, err);
     return r < 0 ? r : aq_store_run(s, q, "starting to read", err);
 }
 
@@ -132,6 +138,8 @@ int aq_store_unlock(aq_store *s, int result, aq_err *err)
     sqlite3_stmt *q;
     int r = result;
 
+    if (s->viewing)
+        return result;
     if (r == 0 && (r = aq_store_statement(s, AQ_SQL_COMMIT, &q, err)) == 0)
         r = aq_store_run(s, q, "committing", err);
     if (r < 0 && !sqlite3_get_autocommit(s->db)) {

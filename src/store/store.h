@@ -83,6 +83,11 @@ int aq_store_alike_plain(aq_store *s, aq_arena *a, const char *plain, size_t dis
 /* A digest over all known names, whatever the order they came in: the store snapshot that a report
  * lists. */
 int aq_store_snapshot(aq_store *s, aq_digest *ret, aq_err *err);
+/* Until aq_store_view_end every question sees the store as it is now, whatever other processes
+ * enter meanwhile, and `snapshot` and `known` (the number of names) speak of just that. Nothing can
+ * be written through this store in between. */
+int aq_store_view(aq_store *s, aq_digest *snapshot, uint64_t *known, aq_err *err);
+void aq_store_view_end(aq_store *s); /* also when no view is held */
 
 /* The report of a submission, or of the newest one of a package digest; -ENOENT. New reference. */
 int aq_store_report(aq_store *s, const char *submission, json_t **ret, aq_err *err);

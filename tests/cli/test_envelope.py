@@ -119,6 +119,61 @@ def test_rate_limit(aquarium, sent):
     assert ["l0.rate" in s for s in seen] == [False, False, True, True]
 
 
+def inputs(report):
+    """What docs/formats/verdict.md says fixes the verdict digest."""
+    package, sent = report["package"], report["submission"]
+    return json.dumps([package["digest"], package["form"], package["artifact"], sent["claims"],
+                       sent["local"], sent["publisher"], sent["publisher_tier"], sent["signature"],
+                       report["admission"], report["rules"], report["policy"]["digest"],
+                       report["store"]["snapshot"]], sort_keys=True)
+
+
+def test_what_the_report_lists_fixes_the_verdict_digest(aquarium, sent):
+    path, doc = sent
+    state = aquarium.state / "state"
+    state.mkdir(mode=0o700)
+    (state / "policy.yaml").write_text("rate_limit: 6\nrate_window: 3600\n")
+    digests, times = {}, {}
+
+    def walk(number, time):
+        doc.update(submission=f"0190f4d2-7c1e-7a30-9b1a-5d2c8e6f0b{number:02}",
+                   nonce=f"{number:032x}", time=time)
+        path.write_text(json.dumps(doc))
+        report = aquarium.validate(path)
+        key = inputs(report)
+        digests.setdefault(key, set()).add(report["verdict_digest"])
+        times[key] = times.get(key, 0) + 1
+        return report
+
+    for n in range(3):  # other ids, nonces and days; the first finds the name free
+        walk(n, f"2026-01-0{n + 1}T00:00:00Z")
+    for n in (3, 4):  # dated ahead
+        assert walk(n, f"207{n}-01-01T00:00:00Z")["admission"]["dated_ahead"]
+    for n in (1, 2):  # replayed
+        assert walk(n, f"2026-01-0{n + 1}T00:00:00Z")["admission"]["replayed"]
+    walk(5, "2026-01-01T00:00:00Z")
+    for n in (6, 7):  # too many
+        assert walk(n, "2026-01-01T00:00:00Z")["admission"]["over_rate"]
+    assert sorted(times.values()) == [1, 2, 2, 2, 3]
+    assert all(len(d) == 1 for d in digests.values()), digests
+    # What the submission says is one of the inputs, so it must show there.
+    doc["artifact"]["media_type"] = "application/zip"
+    assert inputs(walk(8, "2026-01-01T00:00:00Z")) not in list(times)[:-1]
+
+
+def test_refused_envelopes_have_one_digest_whatever_they_are_called(aquarium, sent):
+    path, _ = sent
+    seen = set()
+    for name in ("a.json", "b.json", "large-1.json", "large-2.json"):
+        other = path.parent / name
+        other.write_text("{" if len(name) == 6 else " " * (5 << 20))
+        report = aquarium.validate(other, "--artifact", path.parent / "line-counter.tar.gz", check=2)
+        assert report["package"]["form"] == "none"
+        seen.add((report["package"]["digest"], report["verdict_digest"]))
+        assert str(path.parent) not in json.dumps(report["findings"])
+    assert len(seen) == 2
+
+
 @pytest.mark.parametrize("spoil", [
     lambda d: d.update(extra=1),
     lambda d: d.pop("nonce"),
@@ -132,7 +187,7 @@ def test_malformed_is_refused_with_its_reason(aquarium, sent, spoil):
     path.write_text(json.dumps(doc))
     report = aquarium.validate(path, check=2)
     found = [f for f in report["findings"] if f["rule"] == "intake.envelope.malformed"]
-    assert len(found) == 1 and path.name in found[0]["message"]
+    assert len(found) == 1 and found[0]["message"].startswith("envelope: ")
     assert [s["decision"] for s in report["stages"]] == ["reject"] + ["not-run"] * 5
     aquarium.run("ledger", "verify", check=0)
 

@@ -3,21 +3,14 @@ import copy
 import hashlib
 import json
 
-import jsonschema
 import pytest
+from conftest import schema
 from samples import NAMES, ROOT, sample
-
-
-def load(name):
-    return json.loads((ROOT / "docs/formats" / name).read_text())
 
 
 @pytest.fixture(scope="module")
 def validator():
-    schema, finding = load("report.schema.json"), load("finding.schema.json")
-    jsonschema.Draft202012Validator.check_schema(schema)
-    resolver = jsonschema.RefResolver(schema["$id"], schema, store={finding["$id"]: finding})
-    return jsonschema.Draft202012Validator(schema, resolver=resolver)
+    return schema("report.schema.json")
 
 
 @pytest.mark.parametrize("name", NAMES)

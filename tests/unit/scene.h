@@ -32,6 +32,7 @@ typedef struct scene {
     aq_submission submission;
     aq_policy policy;
     aq_findings *findings;
+    bool unread; /* intake could not read all of it */
 } scene;
 
 static inline int set_up(void **state)
@@ -96,12 +97,18 @@ static inline void pack(scene *s, const char *const *parts)
 
 static inline void gate(scene *s)
 {
-    aq_stage_input in = {&s->submission, &s->package, &s->manifest,
-                         &s->policy,     s->store,    1800000000};
+    aq_stage_input in = {.submission = &s->submission,
+                         .package = &s->package,
+                         .manifest = &s->manifest,
+                         .policy = &s->policy,
+                         .store = s->store};
     aq_budget budget;
     aq_err err = {0};
 
     aq_budget_init(&budget);
+    in.unread = s->unread || s->package.unread_count > 0;
+    assert_int_equal(
+        aq_admit(&s->submission, &s->policy, s->store, 1800000000, &in.admission, &err), 0);
     s->findings = aq_findings_new(s->a);
     if (aq_stage_l0(&in, &budget, s->findings, &err) < 0)
         fail_msg("%s", err.text);

@@ -1,6 +1,7 @@
 /* Findings: the table is whole, floods are counted, hostile answers are refused. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,32 @@ static void what_is_kept_does_not_depend_on_the_order(void **state)
     }
 }
 
+/* A stage's own list, appended: nothing is lost, kept findings and counts are as if it had been one
+ * list, and a finding of another layer is refused whole. */
+static void a_list_is_taken(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *all = aq_findings_new(a), *own = aq_findings_new(a), *bad = aq_findings_new(a);
+    aq_err err = {0};
+
+    (void)state;
+    aq_findings_add(all, AQ_RULE_INTAKE_UNSIGNED, NULL, "m");
+    for (int i = 0; i < AQ_FINDINGS_PER_RULE + 7; i++)
+        aq_findings_add(own, AQ_RULE_L0_README_MISSING, NULL, "m%d", i);
+    aq_findings_add_incomplete(own, AQ_RULE_L0_UNREAD, "f", "u")->line = 3;
+    assert_int_equal(aq_findings_take(all, own, AQ_LAYER_L0, &err), 0);
+    assert_int_equal(all->count, AQ_FINDINGS_PER_RULE + 2);
+    assert_int_equal(aq_findings_extra(all, AQ_RULE_L0_README_MISSING), 7);
+    assert_true(all->incomplete && all->layer_incomplete[AQ_LAYER_L0]);
+    assert_false(all->layer_incomplete[AQ_LAYER_INTAKE]);
+    assert_int_equal(all->items[all->count - 1].line, 3);
+    aq_findings_add(bad, AQ_RULE_L0_README_MISSING, NULL, "m");
+    aq_findings_add(bad, AQ_RULE_INTAKE_UNSIGNED, NULL, "m");
+    assert_int_equal(aq_findings_take(all, bad, AQ_LAYER_L0, &err), -EINVAL);
+    assert_int_equal(all->count, AQ_FINDINGS_PER_RULE + 2);
+    assert_int_equal(aq_findings_extra(all, AQ_RULE_L0_README_MISSING), 7);
+}
+
 static void text_is_quoted(void **state)
 {
     aq_auto_arena a = aq_arena_new();
@@ -117,6 +144,7 @@ int main(void)
         cmocka_unit_test(table_is_whole),
         cmocka_unit_test(floods_are_counted),
         cmocka_unit_test(what_is_kept_does_not_depend_on_the_order),
+        cmocka_unit_test(a_list_is_taken),
         cmocka_unit_test(text_is_quoted),
         cmocka_unit_test(hostile_answers),
     };

@@ -46,6 +46,13 @@ static void missing_attributes_are_told(void **state)
           "schema: arc/v1\nname: pair\nversion: 1.0.0\ntype: bundle\ndescription: d\nlicense: MIT\n"
           "author: Ada\nreferences: []\n");
     found(s, ATTRIBUTE_MUST); /* a bundle of nothing */
+    s->unread = true; /* what is missing may be in what intake could not read: nothing is refused */
+    judge(s, "arc-manifest.yaml", "schema: arc/v1\ntype: skill\nversion: 1.0.0\n");
+    not_found(s, ATTRIBUTE_MUST);
+    found(s, ATTRIBUTE_MISSING);
+    judge(s, "notes.txt", "nothing here");
+    not_found(s, MANIFEST_NONE);
+    found(s, UNREAD);
 }
 
 static void every_type_and_kind_has_its_row(void **state)
@@ -467,47 +474,74 @@ static void namespaces_of_packages(void **state)
 
 /* ---- rate ---- */
 
+/* What the gate says of the rate when it is `now`. */
+static void judge_rate(scene *s, int64_t now)
+{
+    aq_stage_input in = {.submission = &s->submission, .policy = &s->policy};
+    aq_err err = {0};
+
+    assert_int_equal(aq_admit(&s->submission, &s->policy, s->store, now, &in.admission, &err), 0);
+    s->findings = aq_findings_new(s->a);
+    aq_gate_rate(&in, s->findings);
+}
+
 static void floods_are_stopped(void **state)
 {
     scene *s = *state;
+    int64_t now = aq_now();
     aq_err err = {0};
 
     make_envelope(s);
     s->policy.rate_limit = 3;
     for (int i = 0; i < 4; i++) {
         aq_submission one = s->submission;
-        aq_stage_input in = {&s->submission, &s->package, &s->manifest,
-                             &s->policy,     s->store,    aq_now()};
         char id[8];
 
         snprintf(id, sizeof id, "%d", i);
         one.id = one.nonce = id;
         assert_int_equal(aq_store_begin(s->store, &one, &err), 0);
-        s->findings = aq_findings_new(s->a);
-        assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
+        judge_rate(s, now);
         if (i < 3)
             not_found(s, RATE);
         else
             found(s, RATE);
-        if (i == 3) {
-            s->submission.publisher = "another";
-            s->findings = aq_findings_new(s->a);
-            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
-            not_found(s, RATE);
-            s->submission.publisher = "acme";
-            s->submission.local = true; /* the command line is not limited */
-            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
-            not_found(s, RATE);
-            s->submission.local = false;
-            s->policy.rate_limit = 0;
-            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
-            not_found(s, RATE);
-            in.now += 3602; /* the window has passed */
-            s->policy.rate_limit = 3;
-            assert_int_equal(aq_gate_rate(&in, s->findings, &err), 0);
-            not_found(s, RATE);
-        }
     }
+    s->submission.publisher = "another";
+    judge_rate(s, now);
+    not_found(s, RATE);
+    s->submission.publisher = "acme";
+    s->submission.local = true; /* the command line is not limited */
+    judge_rate(s, now);
+    not_found(s, RATE);
+    s->submission.local = false;
+    s->policy.rate_limit = 0;
+    judge_rate(s, now);
+    not_found(s, RATE);
+    s->policy.rate_limit = 3;
+    judge_rate(s, now + s->policy.rate_window - 2); /* still within the window */
+    found(s, RATE);
+    judge_rate(s, now + s->policy.rate_window + 3); /* it has passed */
+    not_found(s, RATE);
+}
+
+/* What a stage sees of the moment are three answers, and a day is the line. */
+static void the_moment_is_admission(void **state)
+{
+    scene *s = *state;
+    aq_admission a = {.replayed = true};
+    aq_err err = {0};
+
+    make_envelope(s);
+    s->submission.time = 1800000000 + 86400;
+    assert_int_equal(aq_admit(&s->submission, &s->policy, s->store, 1800000000, &a, &err), 0);
+    assert_true(a.replayed && !a.dated_ahead && !a.over_rate);
+    s->submission.time++;
+    assert_int_equal(aq_admit(&s->submission, &s->policy, s->store, 1800000000, &a, &err), 0);
+    assert_true(a.replayed && a.dated_ahead);
+    a = (aq_admission){0};
+    s->submission.local = true;
+    assert_int_equal(aq_admit(&s->submission, &s->policy, s->store, 1800000000, &a, &err), 0);
+    assert_false(a.replayed || a.dated_ahead || a.over_rate);
 }
 
 /* ---- the jail ---- */
@@ -544,6 +578,7 @@ int main(int argc, char **argv)
         SCENE(namespaces_of_envelopes),
         SCENE(namespaces_of_packages),
         SCENE(floods_are_stopped),
+        SCENE(the_moment_is_admission),
         SCENE(silence_is_not_consent),
     };
 

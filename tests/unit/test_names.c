@@ -63,8 +63,11 @@ static void told(const scene *s, char *ret)
 /* The gate's names alone, so that a row costs no jail. */
 static void judge_row(scene *s, const char *space, const char *name, char *ret)
 {
-    aq_stage_input in = {&s->submission, &s->package, &s->manifest,
-                         &s->policy,     s->store,    1800000000};
+    aq_stage_input in = {.submission = &s->submission,
+                         .package = &s->package,
+                         .manifest = &s->manifest,
+                         .policy = &s->policy,
+                         .store = s->store};
     aq_auto_buf quoted = {0};
     aq_err err = {0};
 

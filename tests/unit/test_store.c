@@ -311,6 +311,43 @@ static void snapshot_ignores_order(void **state)
     remove_folder(dir);
 }
 
+/* What another process enters while a view is held is in neither the snapshot nor an answer. */
+static void a_view_holds(void **state)
+{
+    fixture *f = *state;
+    aq_known first = {"a", "reader", "x", true}, later = {"b", "reader", "y", true};
+    aq_auto_arena a = aq_arena_new();
+    aq_digest before, inside, after;
+    aq_store *other = NULL;
+    aq_known *found = NULL;
+    uint64_t known = 0;
+    size_t n = 0;
+    aq_err err = {0};
+
+    assert_int_equal(aq_store_open(f->dir, &other, &err), 0);
+    assert_int_equal(aq_store_know(f->store, &first, &err), 0);
+    assert_int_equal(aq_store_view(f->store, &before, &known, &err), 0);
+    assert_int_equal(known, 1);
+    assert_int_equal(aq_store_know(other, &later, &err), 0);
+    assert_int_equal(aq_store_alike(f->store, a, "reader", 1, &found, &n, &err), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(aq_store_alike(f->store, a, "reader", 1, &found, &n, &err), 0);
+    assert_int_equal(n, 1); /* a question does not end the view */
+    assert_int_equal(aq_store_snapshot(f->store, &inside, &err), 0);
+    assert_true(aq_digest_equal(&before, &inside));
+    assert_int_equal(aq_store_know(f->store, &later, &err), -EBUSY);
+    aq_store_view_end(f->store);
+    aq_store_view_end(f->store);
+    assert_int_equal(aq_store_alike(f->store, a, "reader", 1, &found, &n, &err), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(aq_store_view(f->store, &after, &known, &err), 0);
+    assert_int_equal(known, 2);
+    assert_false(aq_digest_equal(&before, &after));
+    aq_store_view_end(f->store);
+    aq_store_view_end(NULL);
+    aq_store_close(other);
+}
+
 /* ---- files ---- */
 
 static void run_sql(const char *dir, const char *sql)
@@ -437,6 +474,7 @@ int main(void)
         WITH_STORE(many_are_all_or_none),
         WITH_STORE(index_is_exact),
         WITH_STORE(snapshot_ignores_order),
+        WITH_STORE(a_view_holds),
         cmocka_unit_test(version_1_is_brought_up_to_date),
         cmocka_unit_test(strange_files_are_refused),
         WITH_STORE(file_is_ours_alone),
