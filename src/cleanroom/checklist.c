@@ -359,6 +359,7 @@ static void add_share(aq_buf *b, const aq_survey *s, size_t which, const share *
     aq_buf_adds(b, ")");
 }
 
+/* That a survey did not finish is a finding; here its shares are only called what they are. */
 static void add_shares(json_t *list, const aq_survey *s)
 {
     /* In the order in which the largest files are kept. */
@@ -370,8 +371,10 @@ static void add_shares(json_t *list, const aq_survey *s)
     bool begun = false;
     size_t zeros = 0, nth = 0;
 
+    if (s->files == 0)
+        return;
     if (!s->complete)
-        aq_buf_adds(&b, "The survey did not finish; so far: ");
+        aq_buf_adds(&b, "Of what was surveyed, ");
     aq_part_plural(&b, s->files, "file", "files");
     aq_buf_adds(&b, ", ");
     aq_part_bytes(&b, s->bytes);
@@ -394,7 +397,7 @@ static void add_shares(json_t *list, const aq_survey *s)
     }
     if (none.len)
         aq_buf_addf(&b, "%snothing %s", begun ? "; " : "", aq_buf_str(&none));
-    add_line(list, s->complete ? "share" : "unread", &b, NULL, 0, NULL);
+    add_line(list, "share", &b, NULL, 0, NULL);
 }
 
 /* Moves the lines of one risk from `from` to the end of `list`. */

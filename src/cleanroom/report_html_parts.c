@@ -273,7 +273,11 @@ static void write_made_of(aq_buf *out, const json_t *report)
 {
     uint64_t whole = (uint64_t)aq_part_int(report, "survey", "bytes"), plain = whole;
 
-    fact(out, "What it is made of");
+    if (aq_part_int(report, "survey", "files") == 0)
+        return; /* nothing was surveyed: there are no shares to tell */
+    fact(out, json_is_true(json_object_get(json_object_get(report, "survey"), "complete"))
+                  ? "What it is made of"
+                  : "What the surveyed part is made of");
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         uint64_t bytes = (uint64_t)aq_part_int(report, "survey", shares[i].key);
         plain -= bytes < plain ? bytes : plain;

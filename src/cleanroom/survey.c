@@ -1,5 +1,5 @@
 /* The survey, seen from the front: sends the list of files to the jailed child and reads its answer
- * as hostile. A child that gives no answer costs the survey, never the walk: the report then says
+ * as hostile. A child that gives no answer costs the survey, never the walk: a finding then says
  * that there is none. */
 #include "cleanroom/survey.h"
 
@@ -13,7 +13,8 @@
 
 enum { GATHER = 256 << 10 /* bytes of records in one frame */ };
 
-static int send_files(aq_jail *j, const aq_package *p, aq_budget *budget, bool *all, aq_err *err)
+/* `sent`: how many files were within the budget. */
+static int send_files(aq_jail *j, const aq_package *p, aq_budget *budget, size_t *sent, aq_err *err)
 {
     aq_auto_buf frame = {0};
     int r;
@@ -22,10 +23,9 @@ static int send_files(aq_jail *j, const aq_package *p, aq_budget *budget, bool *
         const aq_file *f = &p->files[i];
         aq_survey_record record = {
             .offset = f->offset, .size = f->size, .path = (uint32_t)strlen(f->path)};
-        if (!aq_budget_spend(budget, AQ_BUDGET_SURVEY, f->size)) {
-            *all = false;
+        if (!aq_budget_spend(budget, AQ_BUDGET_SURVEY, f->size))
             break;
-        }
+        *sent = i + 1;
         aq_buf_add(&frame, &record, sizeof record);
         aq_buf_add(&frame, f->path, record.path);
         if (frame.len < GATHER && i + 1 < p->count)
@@ -68,8 +68,7 @@ int aq_survey_run(aq_arena *a, const aq_package *package, aq_budget *budget, aq_
 {
     aq_survey survey = {.complete = false};
     aq_jail *j = NULL;
-    aq_err lost = {0}; /* what a child that failed had to say changes nothing for the walk */
-    bool all = true;
+    size_t sent = 0;
     int r;
 
     if (package->bytes == 0) { /* nothing to read, and perhaps no image */
@@ -78,13 +77,20 @@ int aq_survey_run(aq_arena *a, const aq_package *package, aq_budget *budget, aq_
     }
     if ((r = aq_jail_start("survey", &package->image, 1, &j, err)) < 0)
         return r;
-    r = send_files(j, package, budget, &all, &lost);
+    r = send_files(j, package, budget, &sent, err);
     if (r == 0)
-        r = receive(j, a, package, &survey, &lost);
+        r = receive(j, a, package, &survey, err);
     aq_jail_stop(j);
     if (r < 0)
-        survey = (aq_survey){.complete = false};
-    survey.complete = survey.complete && all;
+        survey =
+            (aq_survey){.reason = aq_arena_printf(a, "Its reader gave no answer: %s", err->text)};
+    else if (sent < package->count)
+        survey.reason = aq_arena_printf(
+            a, "%zu of %zu files were surveyed: the budget surveyed-bytes of %llu ended", sent,
+            package->count, (unsigned long long)budget->limit[AQ_BUDGET_SURVEY]);
+    else if (!survey.complete)
+        survey.reason = "Its reader did not finish";
+    survey.complete = !survey.reason;
     *ret = survey;
     return 0;
 }

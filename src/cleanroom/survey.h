@@ -2,7 +2,8 @@
  *
  * Counts shares of generated, vendored, minified and binary content, and ranks the few lines that
  * are unlike all others or carry weight, so that one planted line in thousands of boring files
- * stands on the first screen. It informs the checklist; it never makes a verdict. Runs in the jail.
+ * stands on the first screen. It informs the checklist and accuses nobody; only that it could not
+ * finish is a finding, since unread is not safe. Runs in the jail.
  */
 #pragma once
 
@@ -34,7 +35,8 @@ typedef struct aq_look {
 } aq_look;
 
 typedef struct aq_survey {
-    bool complete; /* false: the budget ended or the parser died; the report says so */
+    bool complete;      /* false: the budget ended or the parser died */
+    const char *reason; /* why it is not complete, one sentence; NULL when it is */
     uint64_t files, bytes, lines;
     uint64_t generated_files, generated_bytes;
     uint64_t vendored_files, vendored_bytes;

@@ -55,6 +55,7 @@ json_t *aq_survey_json(const aq_survey *s)
     json_t *o = json_object(), *looks = json_array();
 
     json_object_set_new(o, "complete", json_boolean(s->complete));
+    json_object_set_new(o, "reason", s->reason ? json_string(s->reason) : json_null());
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const uint64_t *n = (const uint64_t *)(const void *)((const char *)s + counts[i].offset);
         json_object_set_new(o, counts[i].key, json_integer((json_int_t)*n));

@@ -38,6 +38,7 @@ typedef struct walk {
     aq_findings *findings;
     aq_intake intake;
     aq_survey survey;
+    bool unread; /* intake could not read all of it */
     aq_stage_result stages[AQ_LAYER_COUNT];
     aq_digest verdict_digest;
     aq_admission admission;
@@ -157,8 +158,7 @@ static int run_stages(walk *w, aq_err *err)
                                .policy = &w->policy,
                                .store = w->home->store,
                                .admission = w->admission,
-                               .unread = w->findings->layer_incomplete[AQ_LAYER_INTAKE] ||
-                                         w->intake.package.unread_count > 0};
+                               .unread = w->unread};
     aq_layer ended = AQ_LAYER_COUNT;
     int r = aq_store_view(w->home->store, &w->store_snapshot, &w->known_names, err);
 
@@ -179,6 +179,19 @@ static int run_stages(walk *w, aq_err *err)
     }
     aq_store_view_end(w->home->store);
     return 0;
+}
+
+/* Part of intake, so that a survey that could not finish is in intake's decision. */
+static void survey(walk *w)
+{
+    aq_err err = {0};
+
+    if (aq_survey_run(w->arena, &w->intake.package, &w->budget, &w->survey, &err) < 0)
+        w->survey = (aq_survey){
+            .reason = aq_arena_printf(w->arena, "Its reader could not be started: %s", err.text)};
+    if (!w->survey.complete)
+        aq_findings_add_incomplete(w->findings, AQ_RULE_INTAKE_SURVEY, NULL, "%s",
+                                   w->survey.reason);
 }
 
 static int take_in(walk *w, bool *no_input, aq_err *err)
@@ -203,6 +216,9 @@ static int take_in(walk *w, bool *no_input, aq_err *err)
     if (r < 0 || (r = aq_admit(&w->intake.submission, &w->policy, w->home->store, w->now,
                                &w->admission, err)) < 0)
         return r;
+    w->unread =
+        w->findings->layer_incomplete[AQ_LAYER_INTAKE] || w->intake.package.unread_count > 0;
+    survey(w);
     if (w->intake.broken) {
         s->decision = AQ_STAGE_INCONCLUSIVE;
         s->reason = "a parser in the jail gave no answer";
@@ -325,8 +341,6 @@ int aq_walk(aq_home *home, const aq_walk_options *o, aq_walk_result *ret, aq_err
     aq_policy_apply(&w.policy, &w.budget);
     if ((r = take_in(&w, &ret->no_input, err)) < 0 || (r = run_stages(&w, err)) < 0)
         return r;
-    if (aq_survey_run(w.arena, &w.intake.package, &w.budget, &w.survey, err) < 0)
-        w.survey = (aq_survey){.complete = false};
     make_report(&w, &out);
     if ((r = seal(&w, &out, err)) < 0)
         return r;

@@ -590,6 +590,7 @@ static void through_the_jail(void **state)
     aq_budget_init(&budget);
     assert_int_equal(aq_survey_run(a, &p, &budget, &s, &err), 0);
     assert_true(s.complete);
+    assert_null(s.reason);
     assert_int_equal(s.files, 3);
     assert_int_equal(s.bytes, 81);
     assert_int_equal(s.look_count, 2); /* one shape is told once */
@@ -601,6 +602,7 @@ static void through_the_jail(void **state)
     assert_int_equal(aq_survey_run(a, &p, &budget, &s, &err), 0);
     assert_false(s.complete);
     assert_int_equal(s.files, 2);
+    assert_non_null(strstr(s.reason, "2 of 3 files"));
 
     aq_file outside = {.path = "a.py", .offset = 40, .size = 15};
     p.files = &outside;
@@ -609,6 +611,7 @@ static void through_the_jail(void **state)
     assert_int_equal(aq_survey_run(a, &p, &budget, &s, &err), 0);
     assert_false(s.complete);
     assert_int_equal(s.files, 0);
+    assert_non_null(strstr(s.reason, "gave no answer: "));
 
     p = (aq_package){.image = -1};
     assert_int_equal(aq_survey_run(a, &p, &budget, &s, &err), 0);
