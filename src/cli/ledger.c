@@ -212,40 +212,90 @@ static int keys(aq_home *home, const aq_args *args)
     return put(args, json, aq_buf_str(&text));
 }
 
+/* One entry: 0, or the status to leave with after saying what is wrong. */
+static int read_entry(aq_home *home, uint64_t index, json_t **ret, aq_err *err)
+{
+    aq_auto_buf entry = {0};
+    int r = aq_ledger_entry(home->ledger, index, &entry, err);
+
+    if (r == -ENOENT || r == -ERANGE)
+        return aq_say_usage(&aq_command_ledger, "%s", err->text);
+    if (r < 0 || aq_json_parse(aq_buf_str(&entry), entry.len, "entry", ret, err) < 0)
+        return aq_say_failed(err);
+    return 0;
+}
+
+/* As above, of a verdict. */
+static int read_verdict(aq_home *home, uint64_t index, json_t **ret, aq_err *err)
+{
+    int status = read_entry(home, index, ret, err);
+    const char *kind = status ? NULL : aq_json_str(*ret, "kind");
+
+    if (status || (kind && strcmp(kind, "verdict") == 0))
+        return status;
+    return aq_say_usage(&aq_command_ledger,
+                        "entry %llu is no verdict; 'aquarium ledger list' shows which are",
+                        (unsigned long long)index);
+}
+
 static int show(aq_home *home, const aq_args *args)
 {
     aq_auto_json json_t *json = NULL;
-    aq_auto_buf entry = {0}, text = {0};
+    aq_auto_buf text = {0};
     uint64_t index = 0;
+    aq_err err = {0};
+    int status;
+
+    if (parse_index(args->operand[1], &index) < 0)
+        return aq_say_usage(&aq_command_ledger, "'%.40s' is no index", args->operand[1]);
+    if ((status = read_entry(home, index, &json, &err)) != 0)
+        return status;
+    aq_json_pretty(json, &text);
+    return put(args, json, aq_buf_str(&text));
+}
+
+/* The report that a verdict's entry commits to, from the store. If both disagree the ledger is
+ * right, so what the store has is compared before it is shown. */
+static int report(aq_home *home, const aq_args *args)
+{
+    aq_auto_json json_t *entry = NULL;
+    aq_auto_json json_t *kept = NULL;
+    const char *committed;
+    char hex[AQ_SHA256_HEX];
+    uint64_t index = 0;
+    aq_digest digest;
     aq_err err = {0};
     int r;
 
     if (parse_index(args->operand[1], &index) < 0)
         return aq_say_usage(&aq_command_ledger, "'%.40s' is no index", args->operand[1]);
-    r = aq_ledger_entry(home->ledger, index, &entry, &err);
-    if (r == -ENOENT || r == -ERANGE)
+    if ((r = read_verdict(home, index, &entry, &err)) != 0)
+        return r;
+    committed = aq_json_str(entry, "report");
+    r = aq_store_report(home->store, aq_json_str(entry, "submission"), &kept, &err);
+    if (r == -ENOENT)
         return aq_say_usage(&aq_command_ledger, "%s", err.text);
-    if (r < 0 || aq_json_parse(aq_buf_str(&entry), entry.len, "entry", &json, &err) < 0)
+    if (r < 0 || aq_json_digest(kept, &digest) < 0)
         return aq_say_failed(&err);
-    aq_json_pretty(json, &text);
-    return put(args, json, aq_buf_str(&text));
+    if (!committed || strcmp(committed, aq_digest_hex(&digest, hex)) != 0) {
+        fprintf(stderr,
+                "aquarium: the report that the store keeps of this submission is not the one that "
+                "entry %llu commits to: it was changed, or the submission was sent twice\n",
+                (unsigned long long)index);
+        return 2;
+    }
+    return aq_put_json("-", kept, &err) < 0 ? aq_say_failed(&err) : 0;
 }
 
-/* Reads the entry that is to be revoked: AQ_PARSE_RUN, or the status to leave with. */
+/* Reads the entry that is to be revoked: 0, or the status to leave with. */
 static int check_revocable(aq_home *home, uint64_t index, bool *again, aq_err *err)
 {
     aq_auto_json json_t *old = NULL;
-    aq_auto_buf entry = {0}, reason = {0};
-    int r = aq_ledger_entry(home->ledger, index, &entry, err);
+    aq_auto_buf reason = {0};
+    int r = read_verdict(home, index, &old, err);
 
-    if (r == -ENOENT || r == -ERANGE)
-        return aq_say_usage(&aq_command_ledger, "%s", err->text);
-    if (r < 0 || aq_json_parse(aq_buf_str(&entry), entry.len, "entry", &old, err) < 0)
-        return aq_say_failed(err);
-    if (!aq_json_str(old, "kind") || strcmp(aq_json_str(old, "kind"), "verdict") != 0)
-        return aq_say_usage(&aq_command_ledger,
-                            "entry %llu is no verdict; 'aquarium ledger list' shows which are",
-                            (unsigned long long)index);
+    if (r)
+        return r;
     r = aq_ledger_revoked(home->ledger, index, &reason, err);
     *again = r > 0;
     return r < 0 ? aq_say_failed(err) : AQ_PARSE_RUN;
@@ -414,6 +464,7 @@ static const aq_act acts[] = {
     {"check", check, "the FILE of a proof", 1, 1},
     {"checkpoint", checkpoint, NULL, 0, 0},
     {"show", show, "the INDEX of an entry", 1, 1},
+    {"report", report, "the INDEX of a verdict's entry", 1, 1},
     {"keys", keys, NULL, 0, 0},
     {"revoke", withdraw, "the INDEX of a verdict's entry", 1, 1},
     {0},
@@ -454,6 +505,7 @@ const aq_command aq_command_ledger = {
         "  check FILE   check a proof that was printed by prove, and say what it proves\n"
         "  checkpoint   publish and print the signed checkpoint\n"
         "  show INDEX   print an entry\n"
+        "  report INDEX print the report of a verdict's entry, as JSON\n"
         "  keys         print the public keys that others need for checking\n"
         "  revoke INDEX withdraw the evidence of a verdict's entry\n\n"
         "Entries are numbered from 0. A walk leaves one entry for each stage that ran and\n"
@@ -462,6 +514,7 @@ const aq_command aq_command_ledger = {
     .acts = acts,
     .examples = "  aquarium ledger verify\n"
                 "  aquarium ledger list --verdict reject --since 30d\n"
+                "  aquarium ledger report 17 > report.json\n"
                 "  aquarium ledger prove 17 > proof.json\n"
                 "  aquarium ledger check proof.json\n"
                 "  aquarium ledger prove --from 100\n"

@@ -16,12 +16,20 @@
 #include "trust/evidence.h"
 
 /* NOT_MET: the evidence is genuine and says something else than was asked for. */
-enum { EVIDENCE_BYTES = 16 << 20, HOLDS = 0, NOT_MET = 1, DOES_NOT_HOLD = 2, CANNOT_TELL = 3 };
+enum {
+    EVIDENCE_BYTES = 16 << 20,
+    REPORT_BYTES = 256 << 20,
+    HOLDS = 0,
+    NOT_MET = 1,
+    DOES_NOT_HOLD = 2,
+    CANNOT_TELL = 3
+};
 
 static const aq_option options[] = {
     {"json", NULL, "print the result as JSON"},
     {"key", "FILE", "public key (PEM) of the instance that made the evidence"},
     {"vkey", "LINE", "verifier key of its ledger (as 'aquarium ledger keys' prints)"},
+    {"report", "FILE", "a report (JSON): is it the one that the evidence speaks of?"},
     {"require", "VERDICT", "fail unless the verdict is pass, or with 'review' at least review"},
     {"max-age", "TIME", "fail if the evidence is older: 30d, 12h, 90m"},
     {"ledger", "DIR", "a copy of that ledger, to see whether the evidence was revoked since"},
@@ -94,6 +102,34 @@ static void check_verdict(outcome *o, const aq_evidence *e, const char *require)
 
     snprintf(text, sizeof text, "the verdict was %.20s, %.20s is required", e->verdict, require);
     note(o, "verdict", good ? HOLDS : NOT_MET, text);
+}
+
+/* The evidence signs the digest of the canonical form, so the spelling of the file is free. */
+static void check_report(outcome *o, const aq_evidence *e, const char *path)
+{
+    aq_auto_json json_t *report = NULL;
+    aq_auto_buf text = {0};
+    const char *schema;
+    aq_digest digest;
+    aq_err err = {0};
+
+    if (aq_read_file(AT_FDCWD, path, REPORT_BYTES, &text, &err) < 0) {
+        note(o, "report", CANNOT_TELL, err.text);
+        return;
+    }
+    if (aq_json_parse(aq_buf_str(&text), text.len, path, &report, &err) < 0 ||
+        aq_json_digest(report, &digest) < 0) {
+        note(o, "report", DOES_NOT_HOLD, err.text[0] ? err.text : "it has no canonical form");
+        return;
+    }
+    schema = aq_json_str(report, "schema");
+    if (!schema || strcmp(schema, "aquarium/report/v1") != 0)
+        note(o, "report", DOES_NOT_HOLD, "this file is no report: its schema is another one");
+    else if (!aq_digest_equal(&digest, &e->report))
+        note(o, "report", DOES_NOT_HOLD,
+             "this is not the report that was signed: its digest is another");
+    else
+        note(o, "report", HOLDS, "it is the one that was signed, unchanged");
 }
 
 /* The budgets of the walk: with others the same package has another digest. */
@@ -322,6 +358,13 @@ static bool reaches_far_enough(outcome *o, const means *m)
     return r == 0;
 }
 
+/* Signed and bound to this evidence, but this version does not know what it means. */
+static const char *unknown_statement(outcome *o, const aq_evidence *e)
+{
+    return aq_arena_printf(o->arena, "a statement is of a type that this version cannot judge: %s",
+                           e->unknown_type);
+}
+
 static void check_all(const aq_command *c, const aq_args *args, const means *m,
                       const json_t *document, const aq_evidence *e, outcome *o)
 {
@@ -332,6 +375,8 @@ static void check_all(const aq_command *c, const aq_args *args, const means *m,
     note(o, "signature", HOLDS,
          e->hmac_checked ? "the statements are signed, and the HMAC matches"
                          : "the statements are signed");
+    if (e->unknown_type)
+        note(o, "statements", CANNOT_TELL, unknown_statement(o, e));
     if (!vkey && m->home.ledger) {
         aq_ledger_vkey(m->home.ledger, &own);
         vkey = aq_buf_str(&own);
@@ -343,6 +388,8 @@ static void check_all(const aq_command *c, const aq_args *args, const means *m,
         check_age(o, e, m->max_age);
     if (require)
         check_verdict(o, e, require);
+    if (aq_arg(c, args, "report"))
+        check_report(o, e, aq_arg(c, args, "report"));
     if (args->operands > 1)
         check_package(o, e, &m->home, args->operand[1]);
 }
@@ -388,6 +435,17 @@ static int parse_options(const aq_command *c, const aq_args *args, means *m)
     return AQ_PARSE_RUN;
 }
 
+static bool can_read(const char *path)
+{
+    aq_err err = {0};
+
+    if (access(path, R_OK) == 0)
+        return true;
+    aq_fail_errno(&err, "cannot open %s", path);
+    aq_say_failed(&err);
+    return false;
+}
+
 static int run(const aq_args *args)
 {
     const aq_command *c = &aq_command_verify;
@@ -402,11 +460,9 @@ static int run(const aq_args *args)
 
     if (r != AQ_PARSE_RUN)
         return r;
-    if (args->operands > 1 && access(args->operand[1], R_OK) < 0) {
-        aq_fail_errno(&err, "cannot open %s", args->operand[1]);
-        aq_say_failed(&err);
+    if ((args->operands > 1 && !can_read(args->operand[1])) ||
+        (aq_arg(c, args, "report") && !can_read(aq_arg(c, args, "report"))))
         return AQ_EXIT_USAGE;
-    }
     r = gather(c, args, &m, &err);
     if (r < 0)
         aq_say_failed(&err);
@@ -440,12 +496,16 @@ const aq_command aq_command_verify = {
     .description =
         "Checks the signatures, the HMAC (with the instance's own keys), the ledger's\n"
         "inclusion proof, and that it was not revoked since. With PACKAGE it also says\n"
-        "whether this is the very tree that was reviewed. An installer wants --require\n"
+        "whether this is the very tree that was reviewed, with --report whether this is the\n"
+        "report that was signed ('aquarium ledger report' prints stored ones). An installer "
+        "wants "
+        "--require\n"
         "pass: without it the command says whether the evidence is genuine, whatever its\n"
         "verdict.",
     .options = options,
     .examples = "  aquarium verify evidence.json ./my-skill\n"
                 "  aquarium verify --require pass --max-age 30d evidence.json skill.tar.gz\n"
+                "  aquarium verify --report report.json evidence.json\n"
                 "  aquarium ledger keys --pem > evidence.pem     # at the instance that made it\n"
                 "  aquarium ledger keys --verifier > ledger.vkey\n"
                 "  aquarium verify --key evidence.pem --vkey \"$(cat ledger.vkey)\" \\\n"

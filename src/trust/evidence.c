@@ -142,12 +142,51 @@ static int read_report(const json_t *facts, aq_evidence *e, aq_digest *mac, aq_e
     return r < 0 ? r : want_digest(report, "report", "digest", &e->report, err);
 }
 
+/* A list of at most `max` objects, or nothing at all. */
+static int optional_list(const json_t *facts, const char *part, size_t max, const json_t **ret,
+                         aq_err *err)
+{
+    *ret = json_object_get(facts, part);
+    if (*ret && (!json_is_array(*ret) || json_array_size(*ret) == 0 || json_array_size(*ret) > max))
+        return aq_fail(err, -EBADMSG, "%s is not a list of 1 to %zu", part, max);
+    return 0;
+}
+
+/* What L3 adds: further statements by type and digest, and commitments to seeds. */
+static int read_optional(const json_t *facts, aq_err *err)
+{
+    static const char *const further_keys[] = {"type", "sha256", NULL};
+    static const char *const seed_keys[] = {"run", "commitment", NULL};
+    const json_t *further, *seeds, *row;
+    const char *text;
+    aq_digest d;
+    size_t i;
+    int r;
+
+    if ((r = optional_list(facts, "further", AQ_EVIDENCE_FURTHER, &further, err)) < 0 ||
+        (r = optional_list(facts, "seeds", AQ_EVIDENCE_SEEDS, &seeds, err)) < 0)
+        return r;
+    json_array_foreach (further, i, row) {
+        if ((r = aq_json_only_keys(row, "further[]", further_keys, err)) < 0 ||
+            (r = want_text(row, "further[]", "type", &text, err)) < 0 ||
+            (r = want_digest(row, "further[]", "sha256", &d, err)) < 0)
+            return r;
+    }
+    json_array_foreach (seeds, i, row) {
+        if ((r = aq_json_only_keys(row, "seeds[]", seed_keys, err)) < 0 ||
+            (r = want_text(row, "seeds[]", "run", &text, err)) < 0 ||
+            (r = want_digest(row, "seeds[]", "commitment", &d, err)) < 0)
+            return r;
+    }
+    return 0;
+}
+
 /* Fills everything of `e` but hmac_checked. */
 static int read_facts(const json_t *facts, aq_evidence *e, aq_digest *mac, aq_err *err)
 {
-    static const char *const keys[] = {"schema", "package", "submission", "report",
-                                       "rules",  "policy",  "verdict",    "verdict_digest",
-                                       "stages", "time",    "ledger",     NULL};
+    static const char *const keys[] = {"schema", "package", "submission",     "report", "rules",
+                                       "policy", "verdict", "verdict_digest", "stages", "time",
+                                       "ledger", "further", "seeds",          NULL};
     static const char *const package_keys[] = {"name", "digest", NULL};
     static const char *const submission_keys[] = {"id", "nonce", NULL};
     const json_t *package = json_object_get(facts, "package");
@@ -166,7 +205,7 @@ static int read_facts(const json_t *facts, aq_evidence *e, aq_digest *mac, aq_er
         (r = want_text(submission, "submission", "nonce", &e->nonce, err)) < 0 ||
         (r = read_report(facts, e, mac, err)) < 0 || (r = read_part(facts, "rules", err)) < 0 ||
         (r = read_part(facts, "policy", err)) < 0 || (r = read_verdict(facts, e, err)) < 0 ||
-        (r = read_ledger(facts, e, err)) < 0)
+        (r = read_ledger(facts, e, err)) < 0 || (r = read_optional(facts, err)) < 0)
         return r;
     return 0;
 }
@@ -235,14 +274,48 @@ static json_t *facts_of(const aq_keys *k, const aq_evidence_in *in, const aq_dig
     return facts;
 }
 
+/* Signs the further statements into `list`, and names each in the facts. */
+static int add_further(const aq_keys *k, const aq_evidence_in *in, json_t *facts, json_t *list,
+                       aq_err *err)
+{
+    json_t *named = json_array();
+    const json_t *row;
+    size_t i;
+    int r = 0;
+
+    json_array_foreach (in->further, i, row) {
+        aq_auto_buf payload = {0};
+        const char *type = aq_json_str(row, "type");
+        const json_t *predicate = json_object_get(row, "predicate");
+        char hex[AQ_SHA256_HEX];
+        aq_digest d;
+
+        if (!type || !json_is_object(predicate) ||
+            aq_statement_further(facts, type, predicate, &payload) < 0) {
+            r = aq_fail(err, -EINVAL, "further statement %zu is malformed", i);
+            break;
+        }
+        d = aq_sha256(payload.data, payload.len);
+        json_array_append_new(
+            named, json_pack("{s:s, s:s}", "type", type, "sha256", aq_digest_hex(&d, hex)));
+        json_array_append_new(
+            list, aq_dsse_sign(k, AQ_KEY_EVIDENCE, AQ_INTOTO_TYPE, payload.data, payload.len));
+    }
+    if (json_array_size(named))
+        json_object_set(facts, "further", named);
+    json_decref(named);
+    return r;
+}
+
 int aq_evidence_make(const aq_keys *k, const aq_evidence_in *in, json_t **ret, aq_err *err)
 {
     aq_auto_json json_t *facts = NULL;
+    aq_auto_json json_t *further = json_array();
     aq_auto_buf tests = {0}, index = {0};
     aq_buf payload[AQ_STATEMENT_COUNT] = {{0}};
     char hex[AQ_SHA256_HEX];
     aq_digest report, mac;
-    aq_evidence e;
+    aq_evidence e = {0};
     json_t *list;
     int r;
 
@@ -257,7 +330,10 @@ int aq_evidence_make(const aq_keys *k, const aq_evidence_in *in, json_t **ret, a
     facts = facts_of(k, in, &report);
     if (!facts)
         return aq_fail(err, -EINVAL, "package name, submission or nonce is not UTF-8");
-    r = read_facts(facts, &e, &mac, err);
+    set(facts, "seeds", in->seeds);
+    r = add_further(k, in, facts, further, err);
+    if (r == 0)
+        r = read_facts(facts, &e, &mac, err);
     if (r < 0)
         return aq_err_within(err, "no evidence can be made of this report");
     aq_statements(facts, payload);
@@ -266,6 +342,7 @@ int aq_evidence_make(const aq_keys *k, const aq_evidence_in *in, json_t **ret, a
     list =
         json_pack("[o, o]", aq_dsse_sign(k, AQ_KEY_EVIDENCE, AQ_INTOTO_TYPE, tests.data, tests.len),
                   aq_dsse_sign(k, AQ_KEY_EVIDENCE, AQ_INTOTO_TYPE, index.data, index.len));
+    json_array_extend(list, further);
     json_object_set_new(facts, "statements", list);
     if (in->ledger_proof)
         json_object_set(json_object_get(facts, "ledger"), "proof", (json_t *)in->ledger_proof);
@@ -298,6 +375,54 @@ static int check_statement(const json_t *envelope, const uint8_t public_key[stat
                    path.len ? path.data : "the spelling");
 }
 
+/* A further statement has content of its own: signed, the very bytes that the facts name, and about
+ * this package. What it means is for those who know its type. */
+static int check_further(const json_t *envelope, const json_t *row, const json_t *facts,
+                         const uint8_t public_key[static AQ_KEY_LEN], aq_err *err)
+{
+    aq_auto_buf payload = {0};
+    aq_auto_json json_t *said = NULL;
+    aq_digest named = {0}, real;
+    int r = aq_dsse_verify(envelope, public_key, AQ_INTOTO_TYPE, &payload, err);
+
+    if (r < 0)
+        return r;
+    real = aq_sha256(payload.data, payload.len);
+    aq_digest_parse(aq_json_str(row, "sha256"), &named);
+    if (!aq_digest_equal(&real, &named))
+        return aq_fail(err, -EBADMSG, "it is not the statement that the facts name");
+    if ((r = aq_json_parse(aq_buf_str(&payload), payload.len, "statement", &said, err)) < 0)
+        return r;
+    if (!aq_statement_speaks_of(said, facts, aq_json_str(row, "type")))
+        return aq_fail(err, -EBADMSG, "it is of another type or about another package");
+    return 0;
+}
+
+static int check_statements(const json_t *list, const json_t *facts,
+                            const uint8_t public_key[static AQ_KEY_LEN], aq_err *err)
+{
+    const json_t *further = json_object_get(facts, "further");
+    aq_buf payload[AQ_STATEMENT_COUNT] = {{0}};
+    size_t count = AQ_STATEMENT_COUNT + json_array_size(further);
+    int r = 0;
+
+    if (json_array_size(list) != count)
+        return aq_fail(err, -EBADMSG, "statements does not hold %zu envelopes", count);
+    aq_statements(facts, payload);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        const json_t *envelope = json_array_get(list, i);
+        r = i < AQ_STATEMENT_COUNT
+                ? check_statement(envelope, public_key, &payload[i], err)
+                : check_further(envelope, json_array_get(further, i - AQ_STATEMENT_COUNT), facts,
+                                public_key, err);
+        if (r < 0)
+            aq_err_within(err, "statements[%zu]", i);
+    }
+    for (size_t i = 0; i < AQ_STATEMENT_COUNT; i++)
+        aq_buf_free(&payload[i]);
+    return r;
+}
+
 static int check_hmac(const json_t *facts, const aq_keys *keys, const aq_evidence *e,
                       const aq_digest *mac, aq_err *err)
 {
@@ -312,12 +437,22 @@ static int check_hmac(const json_t *facts, const aq_keys *keys, const aq_evidenc
     return 0;
 }
 
+static const char *unknown_type(const json_t *document)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (json_object_get(document, "further"), i, row)
+        if (!aq_statement_known(aq_json_str(row, "type")))
+            return aq_json_str(row, "type");
+    return NULL;
+}
+
 int aq_evidence_verify(const json_t *document, const uint8_t public_key[static AQ_KEY_LEN],
                        const aq_keys *keys, aq_evidence *ret, aq_err *err)
 {
     aq_auto_json json_t *facts = json_deep_copy(document);
     const json_t *list = json_object_get(document, "statements");
-    aq_buf payload[AQ_STATEMENT_COUNT] = {{0}};
     aq_evidence e = {0}, borrowed;
     aq_digest mac;
     int r;
@@ -329,27 +464,14 @@ int aq_evidence_verify(const json_t *document, const uint8_t public_key[static A
     r = read_facts(facts, &e, &mac, err);
     if (r < 0)
         return r;
-    if (json_array_size(list) != AQ_STATEMENT_COUNT)
-        return aq_fail(err, -EBADMSG, "statements does not hold %d envelopes", AQ_STATEMENT_COUNT);
-    if (keys) {
-        r = check_hmac(facts, keys, &e, &mac, err);
-        if (r < 0)
-            return r;
-    }
-    aq_statements(facts, payload);
-    for (size_t i = 0; r == 0 && i < AQ_STATEMENT_COUNT; i++) {
-        r = check_statement(json_array_get(list, i), public_key, &payload[i], err);
-        if (r < 0)
-            aq_err_within(err, "statements[%zu]", i);
-    }
-    for (size_t i = 0; i < AQ_STATEMENT_COUNT; i++)
-        aq_buf_free(&payload[i]);
-    if (r < 0)
+    if ((keys && (r = check_hmac(facts, keys, &e, &mac, err)) < 0) ||
+        (r = check_statements(list, facts, public_key, err)) < 0)
         return r;
     /* The texts must outlive `facts`: take them from the caller's document. */
     borrowed = e;
     borrowed.hmac_checked = keys != NULL;
     borrowed.verdict = aq_json_str(document, "verdict");
+    borrowed.unknown_type = unknown_type(document);
     borrowed.submission = aq_json_str(json_object_get(document, "submission"), "id");
     borrowed.nonce = aq_json_str(json_object_get(document, "submission"), "nonce");
     *ret = borrowed;

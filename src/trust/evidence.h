@@ -11,7 +11,11 @@
 #include "base/err.h"
 #include "trust/keys.h"
 
-enum { AQ_DSSE_PAYLOAD = 1 << 20 }; /* bytes; a larger envelope is refused */
+enum {
+    AQ_DSSE_PAYLOAD = 1 << 20, /* bytes; a larger envelope is refused */
+    AQ_EVIDENCE_FURTHER = 32,  /* statements beside the two that are always there */
+    AQ_EVIDENCE_SEEDS = 64,
+};
 
 /* DSSE: {payload, payloadType, signatures:[{keyid, sig}]} over PAE. */
 json_t *aq_dsse_sign(const aq_keys *k, aq_key_use use, const char *payload_type,
@@ -31,6 +35,9 @@ typedef struct aq_evidence_in {
     uint64_t ledger_index; /* of the verdict's entry */
     aq_digest ledger_leaf;
     const json_t *ledger_proof; /* as aq_ledger_proof_json, NULL when not published */
+    /* What L3 adds, each NULL or an array: further statements [{type, predicate}], and commitments
+     * to the seeds of its worlds [{run, commitment}]. */
+    const json_t *further, *seeds;
 } aq_evidence_in;
 
 /* New reference: the evidence document. */
@@ -43,7 +50,8 @@ typedef struct aq_evidence {
     int64_t time;
     uint64_t ledger_index;
     aq_digest ledger_leaf;
-    bool hmac_checked; /* only the holder of the instance key can */
+    bool hmac_checked;        /* only the holder of the instance key can */
+    const char *unknown_type; /* of a further statement that nobody here can judge; or NULL */
 } aq_evidence;
 
 /* Checks shape, every signature, and that all parts name the same package, report and nonce.

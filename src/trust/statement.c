@@ -4,6 +4,7 @@
  * means "passed, with remarks" to other tools, and what was not read has not passed. */
 #include "trust/statement.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -96,6 +97,31 @@ void aq_statements(const json_t *facts, aq_buf out[static AQ_STATEMENT_COUNT])
     second = attributes(facts, &out[AQ_STATEMENT_TESTS]);
     if (!second || aq_json_canonical(second, &out[AQ_STATEMENT_INDEX]) < 0)
         aq_panic("cannot build the attribute report");
+}
+
+int aq_statement_further(const json_t *facts, const char *type, const json_t *predicate,
+                         aq_buf *out)
+{
+    aq_auto_json json_t *whole = statement(facts, type, json_deep_copy(predicate));
+
+    return whole ? aq_json_canonical(whole, out) : -EDOM;
+}
+
+bool aq_statement_speaks_of(const json_t *payload, const json_t *facts, const char *type)
+{
+    json_t *predicate = json_object_get(payload, "predicate");
+    aq_auto_json json_t *expected =
+        json_is_object(predicate) ? statement(facts, type, json_incref(predicate)) : NULL;
+
+    return expected && json_equal(payload, expected);
+}
+
+/* runtime-trace: one a run. The two that are always there may come again, for a part of the walk.
+ */
+bool aq_statement_known(const char *type)
+{
+    return strcmp(type, "https://in-toto.io/attestation/runtime-trace/v0.1") == 0 ||
+           strcmp(type, tests_type) == 0 || strcmp(type, index_type) == 0;
 }
 
 static void difference_in_object(const json_t *a, const json_t *b, aq_buf *path)

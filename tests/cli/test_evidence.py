@@ -3,11 +3,12 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import time
 
 import pytest
 
-from conftest import ROOT, Aquarium, schema
+from conftest import PROGRAM, ROOT, Aquarium, schema
 
 SKILL = ROOT / "examples/hello-skill"
 
@@ -383,3 +384,86 @@ def test_documents_follow_their_schemas(aquarium, root, tmp_path):
         check("evidence.schema.json", json.loads(evidence.read_text()))
     check("verification.schema.json", json.loads(aquarium.run("verify", "--json", evidence).stdout))
     check("doctor.schema.json", json.loads(aquarium.run("doctor", "--json").stdout))
+
+
+@pytest.fixture
+def half_read(aquarium, tmp_path):
+    """A package of which parts cannot be read, and evidence that says so."""
+    package, evidence = tmp_path / "half", tmp_path / "half.json"
+    shutil.copytree(SKILL, package)
+    (package / "data.zip").write_bytes(b"PK\x03\x04" + bytes(60))
+    report = aquarium.validate(package, "--evidence", evidence, check=3)
+    assert any(f["incomplete"] for f in report["findings"]) or report["coverage"]["unread"]
+    return aquarium, package, evidence
+
+
+def test_the_same_files_half_read_are_not_vouched_for(half_read):
+    aq, package, evidence = half_read
+    done = aq.run("verify", "--json", evidence, package, check=3)
+    assert points(done)["package"] is None
+    assert json.loads(done.stdout)["result"] == "cannot-tell"
+
+
+def test_what_was_refuted_stays_refuted(half_read):
+    """A later point that cannot be told does not soften an earlier one that does not hold."""
+    aq, package, evidence = half_read
+    index = json.loads(evidence.read_text())["ledger"]["index"]
+    aq.run("ledger", "revoke", index, "--reason", "test", check=0)
+    done = aq.run("verify", "--json", evidence, package, check=2)
+    assert points(done)["revocation"] is False and points(done)["package"] is None
+    assert json.loads(done.stdout)["result"] == "does-not-hold"
+
+
+def test_evidence_from_the_future_does_not_hold(made):
+    """The pinned program (tests/golden) lives in the past of this evidence."""
+    aq, evidence = made
+    pinned = PROGRAM.parent / "tests/golden/aquarium_pinned"
+    done = subprocess.run([pinned, "verify", "--json", "--max-age", "30d", "--state",
+                           aq.state / "state", evidence], stdout=subprocess.PIPE, timeout=60)
+    assert done.returncode == 2
+    assert points(done)["age"] is False and b"future" in done.stdout
+    assert points(aq.run("verify", "--json", "--max-age", "30d", evidence, check=0))["age"]
+
+
+def test_a_report_is_compared_with_what_was_signed(made, tmp_path):
+    aq, evidence = made
+    index = json.loads(evidence.read_text())["ledger"]["index"]
+    kept = aq.run("ledger", "report", index, check=0).stdout
+    report = json.loads(kept)
+    aq.check_report(report)
+    path = tmp_path / "report.json"
+    path.write_bytes(kept)
+    assert points(aq.run("verify", "--json", "--report", path, evidence, check=0))["report"]
+    path.write_text(json.dumps(report, indent=7))  # the spelling is free
+    aq.run("verify", "--report", path, evidence, check=0)
+    for spoil in (lambda r: r.update(verdict="pass"), lambda r: r["findings"].pop(),
+                  lambda r: r.update(schema="aquarium/report/v2"), lambda r: r.update(n=1.5)):
+        other = json.loads(kept)
+        spoil(other)
+        path.write_text(json.dumps(other))
+        done = aq.run("verify", "--json", "--report", path, evidence, check=2)
+        assert points(done)["report"] is False
+    path.write_text("{")
+    aq.run("verify", "--report", path, evidence, check=2)
+    aq.run("verify", "--report", tmp_path / "none.json", evidence, check=64)
+
+
+def test_stored_reports_are_held_against_the_ledger(made):
+    aq, evidence = made
+    index = json.loads(evidence.read_text())["ledger"]["index"]
+    assert b"no verdict" in aq.run("ledger", "report", 0, check=64).stderr
+    assert b"no index" in aq.run("ledger", "report", "x", check=64).stderr
+    aq.run("ledger", "report", 999, check=64)
+    with sqlite3.connect(aq.state / "state/store.db") as db:
+        db.execute("UPDATE report SET report = replace(report, 'inconclusive', 'pass')")
+    done = aq.run("ledger", "report", index, check=2)
+    assert b"commits to" in done.stderr and not done.stdout
+
+
+def test_a_statement_that_nobody_knows_is_not_vouched_for(made, tmp_path):
+    """Unknown fields and statements that the facts do not name are refused."""
+    aq, evidence = made
+    document = json.loads(evidence.read_text())
+    document["statements"].append(document["statements"][0])
+    evidence.write_text(json.dumps(document))
+    assert points(aq.run("verify", "--json", evidence, check=2))["signature"] is False

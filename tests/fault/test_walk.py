@@ -151,10 +151,12 @@ def entries(aquarium):
 
 
 def test_each_decision_is_recorded_before_the_next_stage(aquarium):
+    killed_when_starting("survey", aquarium, "validate", SKILL)  # intake has not decided
+    assert entries(aquarium) == []
     killed_when_starting("gate", aquarium, "validate", SKILL)  # L0 begins
     assert entries(aquarium) == [("decision", "intake")]
-    killed_when_starting("survey", aquarium, "validate", SKILL)  # L0 has ended
-    assert entries(aquarium)[1:] == [("decision", "intake"), ("decision", "l0")]
+    aquarium.run("validate", SKILL, check=3)
+    assert entries(aquarium)[1:] == [("decision", "intake"), ("decision", "l0"), ("verdict", None)]
 
 
 def test_a_killed_walk_does_not_cost_the_submission(aquarium, tmp_path):

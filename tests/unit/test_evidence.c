@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "trust/evidence.h"
+#include "trust/statement.h"
 
 static aq_keys *keys, *stranger;
 static uint8_t public_key[AQ_KEY_LEN];
@@ -269,6 +270,122 @@ static void refuses_what_does_not_belong(void **state)
     assert_int_equal(aq_evidence_verify(list, public_key, NULL, &e, &err), -EBADMSG);
 }
 
+#define TRACE "https://in-toto.io/attestation/runtime-trace/v0.1"
+
+static json_t *make_further(const char *further, const char *seeds)
+{
+    aq_auto_json json_t *r = parse(good);
+    aq_auto_json json_t *more = parse(further);
+    aq_auto_json json_t *worlds = parse(seeds);
+    aq_evidence_in in = {.report = r,
+                         .package_name = "n",
+                         .submission = "s-1",
+                         .nonce = "n-1",
+                         .further = more,
+                         .seeds = worlds};
+    json_t *doc = NULL;
+    aq_err err = {0};
+
+    for (size_t i = 0; i < sizeof in.package.b; i++)
+        in.package.b[i] = i % 2 ? 0x0b : 0x0a;
+    if (aq_evidence_make(keys, &in, &doc, &err) < 0)
+        assert_null(doc);
+    return doc;
+}
+
+#define SEEDS "[{\"run\":\"a\",\"commitment\":\"" HEX64("5eed") "\"}]"
+
+/* What L3 will add is bound as firmly as the rest, and a type that nobody knows is said. */
+static void further_statements_are_bound(void **state)
+{
+    aq_auto_json json_t *doc = make_further("[{\"type\":\"" TRACE "\",\"predicate\":{\"n\":1}},"
+                                            "{\"type\":\"" TRACE "\",\"predicate\":{\"n\":2}}]",
+                                            SEEDS);
+    aq_auto_json json_t *odd =
+        make_further("[{\"type\":\"x:new\",\"predicate\":{\"n\":1}}]", SEEDS);
+    json_t *list, *named;
+    aq_evidence e = {0};
+    aq_err err = {0};
+
+    (void)state;
+    assert_non_null(doc);
+    assert_non_null(odd);
+    assert_int_equal(aq_evidence_verify(doc, public_key, keys, &e, &err), 0);
+    assert_null(e.unknown_type);
+    assert_int_equal(aq_evidence_verify(odd, public_key, keys, &e, &err), 0);
+    assert_string_equal(e.unknown_type, "x:new");
+
+    list = json_object_get(doc, "statements");
+    named = json_object_get(doc, "further");
+    for (int change = 0; change < 6; change++) {
+        aq_auto_json json_t *bad = json_deep_copy(doc);
+        json_t *all = json_object_get(bad, "statements");
+        if (change == 0)
+            json_array_remove(all, 3); /* dropped */
+        if (change == 1)
+            json_array_append(all, json_array_get(list, 3)); /* added */
+        if (change == 2)
+            json_array_set(all, 3, json_array_get(list, 2)); /* exchanged */
+        if (change == 3)
+            json_object_del(bad, "further"); /* not named */
+        if (change == 4)
+            json_object_set_new(json_array_get(json_object_get(bad, "seeds"), 0), "commitment",
+                                json_string(HEX64("0000")));
+        if (change == 5) { /* both exchanged: the index signs their order */
+            json_array_set(all, 2, json_array_get(list, 3));
+            json_array_set(all, 3, json_array_get(list, 2));
+            json_array_set(json_object_get(bad, "further"), 0, json_array_get(named, 1));
+            json_array_set(json_object_get(bad, "further"), 1, json_array_get(named, 0));
+        }
+        if (aq_evidence_verify(bad, public_key, keys, &e, &err) != -EBADMSG)
+            fail_msg("change %d was not seen", change);
+    }
+    assert_null(make_further("[{\"type\":\"x\",\"predicate\":1}]", SEEDS));
+    assert_null(make_further("[{\"type\":\"x\",\"predicate\":{\"n\":1.5}}]", SEEDS));
+    assert_null(make_further("[]", "[{\"run\":\"a\",\"commitment\":\"short\"}]"));
+    assert_null(make_further("[]", "[{\"run\":\"a\"}]"));
+    assert_null(make_further("[]", "{}"));
+}
+
+/* A statement that is signed and named, but speaks of another package or as another type. */
+static void further_statements_speak_of_this_package(void **state)
+{
+    aq_auto_json json_t *doc =
+        make_further("[{\"type\":\"" TRACE "\",\"predicate\":{\"n\":1}}]", SEEDS);
+    const char *const payloads[] = {
+        "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicate\":{},\"predicateType\":\"" TRACE
+        "\",\"subject\":[{\"digest\":{\"sha256\":\"" HEX64("ffff") "\"},\"name\":\"n\"}]}",
+        "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicate\":{},\"predicateType\":\"x"
+        "\",\"subject\":[{\"digest\":{\"sha256\":\"" HEX64("0a0b") "\"},\"name\":\"n\"}]}",
+        "{}", "[]"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        aq_auto_json json_t *facts = json_deep_copy(doc);
+        aq_digest d = aq_sha256(payloads[i], strlen(payloads[i]));
+        aq_buf two[AQ_STATEMENT_COUNT] = {{0}};
+        json_t *list = json_array();
+        char hex[AQ_SHA256_HEX];
+        aq_evidence e = {0};
+        aq_err err = {0};
+
+        json_object_del(facts, "statements");
+        json_object_set_new(json_array_get(json_object_get(facts, "further"), 0), "sha256",
+                            json_string(aq_digest_hex(&d, hex)));
+        aq_statements(facts, two);
+        for (size_t n = 0; n < AQ_STATEMENT_COUNT; n++) {
+            json_array_append_new(
+                list, aq_dsse_sign(keys, AQ_KEY_EVIDENCE, AQ_INTOTO_TYPE, two[n].data, two[n].len));
+            aq_buf_free(&two[n]);
+        }
+        json_array_append_new(list, aq_dsse_sign(keys, AQ_KEY_EVIDENCE, AQ_INTOTO_TYPE, payloads[i],
+                                                 strlen(payloads[i])));
+        json_object_set_new(facts, "statements", list);
+        assert_int_equal(aq_evidence_verify(facts, public_key, keys, &e, &err), -EBADMSG);
+        assert_non_null(strstr(err.text, "statements[2]"));
+    }
+}
+
 static void pae_is_the_published_one(void **state)
 {
     aq_auto_buf pae = {0};
@@ -304,6 +421,8 @@ int main(void)
         cmocka_unit_test(no_flipped_byte_survives),
         cmocka_unit_test(only_the_proof_is_signed_elsewhere),
         cmocka_unit_test(refuses_what_does_not_belong),
+        cmocka_unit_test(further_statements_are_bound),
+        cmocka_unit_test(further_statements_speak_of_this_package),
         cmocka_unit_test(pae_is_the_published_one),
         cmocka_unit_test(two_signatures_are_refused),
     };
