@@ -221,6 +221,7 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
                   aq_intake *ret, aq_err *err)
 {
     aq_intake in = {.package = {.form = "none", .image = -1}};
+    static const char said[] = "envelope: "; /* the sentence says it already */
     char reason[sizeof err->text];
     int r;
 
@@ -235,7 +236,7 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
     in.package.digest = envelope_digest(path);
     aq_capabilities_seal(&in.manifest.declared);
     aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "Not an Intake v1 envelope: %s",
-                    reason);
+                    strncmp(reason, said, strlen(said)) == 0 ? reason + strlen(said) : reason);
     *ret = in;
     return 0;
 }

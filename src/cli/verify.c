@@ -496,12 +496,10 @@ const aq_command aq_command_verify = {
     .description =
         "Checks the signatures, the HMAC (with the instance's own keys), the ledger's\n"
         "inclusion proof, and that it was not revoked since. With PACKAGE it also says\n"
-        "whether this is the very tree that was reviewed, with --report whether this is the\n"
-        "report that was signed ('aquarium ledger report' prints stored ones). An installer "
-        "wants "
-        "--require\n"
-        "pass: without it the command says whether the evidence is genuine, whatever its\n"
-        "verdict.",
+        "whether this is the very tree that was reviewed, with --report whether this is\n"
+        "the report that was signed ('aquarium ledger report' prints stored ones).\n"
+        "An installer wants --require pass: without it the command says whether the\n"
+        "evidence is genuine, whatever its verdict.",
     .options = options,
     .examples = "  aquarium verify evidence.json ./my-skill\n"
                 "  aquarium verify --require pass --max-age 30d evidence.json skill.tar.gz\n"

@@ -187,7 +187,8 @@ def test_malformed_is_refused_with_its_reason(aquarium, sent, spoil):
     path.write_text(json.dumps(doc))
     report = aquarium.validate(path, check=2)
     found = [f for f in report["findings"] if f["rule"] == "intake.envelope.malformed"]
-    assert len(found) == 1 and found[0]["message"].startswith("envelope: ")
+    assert len(found) == 1 and path.name not in found[0]["message"]
+    assert found[0]["message"].startswith("Not an Intake v1 envelope: ")
     assert [s["decision"] for s in report["stages"]] == ["reject"] + ["not-run"] * 5
     aquarium.run("ledger", "verify", check=0)
 

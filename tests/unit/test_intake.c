@@ -170,7 +170,7 @@ static void bad_envelopes(void **state)
     assert_int_equal(open_it(s, "x.json", NULL), 0);
     assert_int_equal(s->findings->per_rule[AQ_RULE_INTAKE_ENVELOPE], 1);
     /* The message enters the verdict digest, so how the file is called is not in it. */
-    assert_non_null(strstr(s->findings->items[0].message, "envelope: "));
+    assert_non_null(strstr(s->findings->items[0].message, "an Intake v1 envelope: "));
     assert_null(strstr(s->findings->items[0].message, "x.json"));
     assert_int_equal(s->in.package.count, 0);
 }
