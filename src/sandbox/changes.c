@@ -15,7 +15,7 @@
 #include "model/wire.h"
 #include "sandbox/world.h"
 
-enum { DEPTH = 128, MARGIN_MS = 20 };
+enum { DEPTH = 128 };
 
 typedef struct walk {
     aq_arena *arena;
@@ -80,14 +80,14 @@ static int digest_of(walk *k, int dirfd, const char *name, const struct stat *st
 }
 
 /* A copy that nobody touched since the payload got its go. The time of the last change is the one
- * that a program cannot set; it is coarse, hence the margin. */
+ * that a program cannot set, and `started` was read from the clock that the kernel stamps it with.
+ */
 static bool untouched(const walk *k, const struct stat *st)
 {
     const struct timespec *go = &k->world->started;
-    int64_t since = (int64_t)(st->st_ctim.tv_sec - go->tv_sec) * 1000 +
-                    (st->st_ctim.tv_nsec - go->tv_nsec) / 1000000;
 
-    return since < -MARGIN_MS;
+    return st->st_ctim.tv_sec < go->tv_sec ||
+           (st->st_ctim.tv_sec == go->tv_sec && st->st_ctim.tv_nsec < go->tv_nsec);
 }
 
 static int visit(walk *k, int dirfd, int original, const char *name, const char *path,

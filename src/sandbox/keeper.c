@@ -321,7 +321,7 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
     bool ended = false;
     int r = 0;
 
-    clock_gettime(CLOCK_REALTIME, &w->started);
+    clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
     if (watch)
         r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, at, &watching, err);
     if (r == 0)

@@ -1,0 +1,164 @@
+/* The summary of an observation: what is counted as read, written, reached for and slept, and that
+ * neither a flood nor hostile text breaks its bounds. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "model/summary.h"
+
+static aq_event event(aq_event_kind kind, const char *op, const char *object, int64_t result)
+{
+    return (aq_event){.kind = kind,
+                      .op = op,
+                      .object = object,
+                      .object_len = object ? strlen(object) : 0,
+                      .result = result};
+}
+
+static void number(aq_event *e, const char *name, int64_t n)
+{
+    e->args[e->arg_count++] = (aq_event_arg){.name = name, .number = n};
+}
+
+static void text(aq_event *e, const char *name, const char *s, size_t len)
+{
+    e->args[e->arg_count++] = (aq_event_arg){.name = name, .bytes = s, .len = len};
+}
+
+static bool has(const aq_summary_list *l, const char *row)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->rows[i].text, row) == 0)
+            return true;
+    return false;
+}
+
+static void files_are_told_apart(void **state)
+{
+    static const struct {
+        int64_t flags, result;
+        bool read, written;
+    } rows[] = {
+        {O_RDONLY, 3, true, false},   {O_WRONLY, 3, false, true},
+        {O_RDWR, 3, true, true},      {O_RDONLY | O_CREAT, 3, true, true},
+        {O_RDONLY, -2, false, false}, {O_RDONLY | O_DIRECTORY, 3, false, false},
+        {O_PATH, 3, false, false},    {O_WRONLY | O_CREAT | O_TRUNC, 3, false, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        aq_auto_arena a = aq_arena_new();
+        aq_event e = event(AQ_EVENT_FILE, "open", "/x", rows[i].result);
+        aq_summary s;
+
+        number(&e, "flags", rows[i].flags);
+        aq_summary_begin(&s, a);
+        aq_summary_event(&e, &s);
+        assert_int_equal(has(&s.files_read, "/x"), rows[i].read);
+        assert_int_equal(has(&s.files_written, "/x"), rows[i].written);
+    }
+}
+
+static void names_that_move(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_event e = event(AQ_EVENT_FILE, "rename", "/old", 0);
+    aq_event failed = event(AQ_EVENT_FILE, "unlink", "/kept", -13);
+    aq_event pipe = event(AQ_EVENT_FILE, "write", "pipe", 5);
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    text(&e, "to", "/new", 4);
+    aq_summary_event(&e, &s);
+    aq_summary_event(&failed, &s);
+    aq_summary_event(&pipe, &s);
+    assert_true(has(&s.files_removed, "/old") && has(&s.files_written, "/new"));
+    assert_true(s.files_removed.count == 1 && s.files_written.count == 1);
+}
+
+static void hosts_are_outside(void **state)
+{
+    static const char *const inner[] = {"unix:/run/x", "netlink", "socket:1/2", "vsock:3", ""};
+    aq_auto_arena a = aq_arena_new();
+    aq_event ask = event(AQ_EVENT_NETWORK, "dns-query", "a.example", 0);
+    aq_event refused = event(AQ_EVENT_NETWORK, "connect", "198.51.100.7:443", -111);
+    aq_event listens = event(AQ_EVENT_NETWORK, "bind", "0.0.0.0:80", 0);
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    aq_summary_event(&ask, &s);
+    aq_summary_event(&refused, &s);
+    aq_summary_event(&listens, &s);
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+        aq_event e = event(AQ_EVENT_NETWORK, "connect", inner[i], 0);
+
+        aq_summary_event(&e, &s);
+    }
+    assert_int_equal(s.hosts.count, 2);
+    assert_true(has(&s.hosts, "a.example") && has(&s.hosts, "198.51.100.7:443"));
+}
+
+static void programs_sleeps_refusals(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_event exec = event(AQ_EVENT_PROCESS, "exec", "/bin/sh", 0);
+    aq_event sleep = event(AQ_EVENT_CLOCK, "sleep", NULL, 0);
+    aq_event mount = event(AQ_EVENT_SYSCALL, "refused", "mount", -1);
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    text(&exec, "argv", "sh\0-c\0echo \033[31m\0", 16);
+    aq_summary_event(&exec, &s);
+    number(&sleep, "ns", 5000000000);
+    aq_summary_event(&sleep, &s);
+    aq_summary_event(&sleep, &s);
+    mount.rule = "syscall.refused";
+    aq_summary_event(&mount, &s);
+    assert_int_equal(s.processes.count, 1);
+    assert_null(strchr(s.processes.rows[0].text, '\033'));
+    assert_memory_equal(s.processes.rows[0].text, "sh -c echo ", 11);
+    assert_int_equal(s.sleep_count, 1);
+    assert_int_equal(s.sleeps[0].count, 2);
+    assert_int_equal(s.slept_ns, 10000000000);
+    assert_true(has(&s.refused, "refused mount (syscall.refused)"));
+}
+
+static void floods_are_counted(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_json json_t *json = NULL;
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    for (int i = 0; i < AQ_SUMMARY_ROWS + 500; i++) {
+        char path[32];
+        aq_event e;
+
+        snprintf(path, sizeof path, "/tmp/%d", i);
+        e = event(AQ_EVENT_FILE, "mkdir", path, 0);
+        aq_summary_event(&e, &s);
+    }
+    assert_int_equal(s.files_written.count, AQ_SUMMARY_ROWS);
+    assert_int_equal(s.files_written.more, 500);
+    json = aq_summary_json(&s);
+    assert_int_equal(json_integer_value(json_object_get(json, "left_out")), 500);
+    assert_int_equal(json_array_size(json_object_get(json, "files_written")), AQ_SUMMARY_ROWS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_are_told_apart), cmocka_unit_test(names_that_move),
+        cmocka_unit_test(hosts_are_outside),    cmocka_unit_test(programs_sleeps_refusals),
+        cmocka_unit_test(floods_are_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
