@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     aq_auto_arena a = aq_arena_new();
     aq_auto_fd int fd = memfd_create("archive", MFD_CLOEXEC);
     told t = {.paths = aq_path_set_new(a)};
-    aq_teller teller = {hear, &t};
+    aq_teller teller = {.tell = hear, .arg = &t};
     aq_source source = {.fd = fd, .size = size};
     aq_budget limits;
     aq_err err = {0};

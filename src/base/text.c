@@ -137,39 +137,55 @@ int aq_text_unquote(aq_buf *out, const char *s, size_t len)
     return 0;
 }
 
-const char *aq_text_quoted(aq_arena *a, const char *s, size_t len, size_t max)
+void aq_text_quote_max(aq_buf *out, const char *s, size_t len, size_t max)
 {
     const unsigned char *p = (const unsigned char *)s, *end = p + len;
-    aq_auto_buf b = {0};
+    size_t start = out->len;
 
     while (p < end) {
-        size_t before = b.len;
-        quote_one(&b, &p, end);
-        if (b.len > max) {
-            b.len = before;
-            aq_buf_adds(&b, "…");
+        size_t before = out->len;
+        quote_one(out, &p, end);
+        if (out->len - start > max) {
+            out->len = before;
+            aq_buf_adds(out, "…");
             break;
         }
     }
+    aq_buf_str(out);
+}
+
+const char *aq_text_quoted(aq_arena *a, const char *s, size_t len, size_t max)
+{
+    aq_auto_buf b = {0};
+
+    aq_text_quote_max(&b, s, len, max);
     return aq_arena_strndup(a, aq_buf_str(&b), b.len);
 }
 
-const char *aq_text_printable(aq_arena *a, const char *s, size_t max)
+void aq_text_printable_max(aq_buf *out, const char *s, size_t max)
 {
     const unsigned char *p = (const unsigned char *)s, *end = p + strlen(s);
-    aq_auto_buf b = {0};
+    size_t start = out->len;
 
     while (p < end) {
         const unsigned char *from = p;
         int32_t c = aq_utf8_next(&p, end);
-        if (b.len + 4 > max) {
-            aq_buf_adds(&b, "…");
+        if (out->len - start + 4 > max) {
+            aq_buf_adds(out, "…");
             break;
         }
         if (c == '\\' || (c >= 0 && plain(c)))
-            aq_buf_add(&b, from, (size_t)(p - from));
+            aq_buf_add(out, from, (size_t)(p - from));
         else
-            aq_utf8_add(&b, 0xfffd);
+            aq_utf8_add(out, 0xfffd);
     }
+    aq_buf_str(out);
+}
+
+const char *aq_text_printable(aq_arena *a, const char *s, size_t max)
+{
+    aq_auto_buf b = {0};
+
+    aq_text_printable_max(&b, s, max);
     return aq_arena_strndup(a, aq_buf_str(&b), b.len);
 }

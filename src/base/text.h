@@ -24,10 +24,12 @@ void aq_text_quote(aq_buf *out, const char *s, size_t len);
 int aq_text_unquote(aq_buf *out, const char *s, size_t len);
 /* As above into an arena, at most `max` bytes, an ellipsis in place of the rest. */
 const char *aq_text_quoted(aq_arena *a, const char *s, size_t len, size_t max);
+void aq_text_quote_max(aq_buf *out, const char *s, size_t len, size_t max);
 
 /* For text that claims to be quoted already: what aq_text_quote would have quoted becomes U+FFFD,
  * a backslash stays. */
 const char *aq_text_printable(aq_arena *a, const char *s, size_t max);
+void aq_text_printable_max(aq_buf *out, const char *s, size_t max);
 
 /* Is this a character that is not seen, or that changes how others are seen? */
 bool aq_text_hidden(int32_t code);

@@ -19,9 +19,14 @@ static int tell_jail(void *arg, uint16_t type, const void *payload, size_t len, 
     return aq_jail_send(arg, type, payload, len, err);
 }
 
+static int flush_jail(void *arg, aq_err *err)
+{
+    return aq_jail_flush(arg, err);
+}
+
 aq_teller aq_teller_jail(aq_jail_io *io)
 {
-    return (aq_teller){tell_jail, io};
+    return (aq_teller){tell_jail, io, flush_jail};
 }
 
 int aq_tell(const aq_teller *t, uint16_t type, const void *payload, size_t len, aq_err *err)
@@ -89,32 +94,77 @@ static int take_records(list *l, aq_arena *a, uint64_t image, const char *p, siz
     return 0;
 }
 
-int aq_answers_files(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret,
-                     size_t *count, aq_err *err)
+typedef struct texts {
+    const char **items;
+    size_t count, cap;
+} texts;
+
+static int take_names(texts *t, aq_arena *a, const char *p, size_t len, aq_err *err)
+{
+    while (len > 0) {
+        const char *end = memchr(p, '\0', len);
+        if (!end)
+            return aq_fail(err, -EPROTO, "malformed list of names");
+        if (t->count == t->cap) {
+            t->cap = t->cap ? 2 * t->cap : 256;
+            t->items = aq_realloc(t->items, t->cap, sizeof *t->items);
+        }
+        t->items[t->count++] = aq_arena_strndup(a, p, (size_t)(end - p));
+        len -= (size_t)(end - p) + 1;
+        p = end + 1;
+    }
+    return 0;
+}
+
+static int take_request(list *l, texts *names, aq_arena *a, uint64_t image, uint16_t type,
+                        const void *payload, size_t len, aq_err *err)
+{
+    if (type == AQ_ASK_FILES)
+        return take_records(l, a, image, payload, len, err);
+    if (type == AQ_ASK_NAMES)
+        return take_names(names, a, payload, len, err);
+    return aq_fail(err, -EPROTO, "unexpected request");
+}
+
+int aq_answers_all(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret, size_t *count,
+                   const char *const **names, size_t *name_count, aq_err *err)
 {
     int fds[AQ_JAIL_FRAME_FDS];
     const void *payload;
     size_t len, fd_count;
     list l = {0};
+    texts t = {0};
     uint16_t type;
     int r;
 
-    while ((r = aq_jail_recv(io, &type, &payload, &len, fds, &fd_count, err)) == 0) {
-        r = type == AQ_ASK_FILES ? take_records(&l, a, image, payload, len, err)
-                                 : aq_fail(err, -EPROTO, "unexpected request");
-        if (r < 0)
+    while ((r = aq_jail_recv(io, &type, &payload, &len, fds, &fd_count, err)) == 0)
+        if ((r = take_request(&l, &t, a, image, type, payload, len, err)) < 0)
             break;
-    }
     if (r == -ENODATA) {
         aq_file *files = aq_arena_alloc(a, l.count * sizeof *files);
+        const char **kept = aq_arena_alloc(a, t.count * sizeof *kept);
         if (l.count > 0)
             memcpy(files, l.items, l.count * sizeof *files);
+        if (t.count > 0)
+            memcpy(kept, t.items, t.count * sizeof *kept);
         *ret = files;
         *count = l.count;
+        *names = kept;
+        *name_count = t.count;
         r = 0;
     }
     free(l.items);
+    free(t.items);
     return r;
+}
+
+int aq_answers_files(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret,
+                     size_t *count, aq_err *err)
+{
+    const char *const *names;
+    size_t name_count;
+
+    return aq_answers_all(io, a, image, ret, count, &names, &name_count, err);
 }
 
 int aq_answers_size(int fd, uint64_t *ret, aq_err *err)
@@ -146,14 +196,48 @@ int aq_ask_files(aq_jail *j, const aq_package *p, aq_err *err)
     return r;
 }
 
-static int send_finding(const aq_teller *t, const aq_finding *f, aq_err *err)
+int aq_ask_names(aq_jail *j, const char *const *names, size_t count, aq_err *err)
+{
+    aq_auto_buf b = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < count && r == 0; i++) {
+        aq_buf_add(&b, names[i], strlen(names[i]) + 1);
+        if (b.len >= RECORDS || i + 1 == count) {
+            r = aq_jail_request(j, AQ_ASK_NAMES, b.data, b.len, NULL, 0, err);
+            b.len = 0;
+        }
+    }
+    return r;
+}
+
+static int send_finding(const aq_teller *t, uint16_t type, const aq_finding *f, aq_err *err)
 {
     aq_auto_json json_t *o = aq_finding_canonical(f);
     aq_auto_buf b = {0};
 
     if (!o || aq_json_canonical(o, &b) < 0)
         return aq_fail(err, -EINVAL, "a finding cannot be written as JSON");
-    return aq_tell(t, AQ_TELL_FINDING, b.data, b.len, err);
+    return aq_tell(t, type, b.data, b.len, err);
+}
+
+int aq_tell_early(const aq_teller *t, aq_findings *f, bool told[static AQ_RULE_COUNT], aq_err *err)
+{
+    bool fresh = false;
+    int r;
+
+    for (size_t i = 0; i < AQ_RULE_COUNT; i++)
+        fresh = fresh || (f->per_rule[i] > 0 && !told[i]);
+    if (!fresh)
+        return 0;
+    for (size_t i = 0; i < f->count; i++) {
+        if (told[f->items[i].rule])
+            continue;
+        told[f->items[i].rule] = true;
+        if ((r = send_finding(t, AQ_TELL_EARLY, &f->items[i], err)) < 0)
+            return r;
+    }
+    return t->flush ? t->flush(t->arg, err) : 0;
 }
 
 int aq_tell_findings(const aq_teller *t, aq_findings *f, aq_err *err)
@@ -162,7 +246,7 @@ int aq_tell_findings(const aq_teller *t, aq_findings *f, aq_err *err)
 
     aq_findings_settle(f);
     for (size_t i = 0; i < f->count; i++)
-        if ((r = send_finding(t, &f->items[i], err)) < 0)
+        if ((r = send_finding(t, AQ_TELL_FINDING, &f->items[i], err)) < 0)
             return r;
     for (size_t i = 0; i < AQ_RULE_COUNT; i++) {
         uint32_t extra = aq_findings_extra(f, (aq_rule_id)i);
@@ -220,7 +304,7 @@ int aq_answers_take(aq_findings *to, uint16_t type, const void *payload, size_t 
 
     if (type == AQ_TELL_COUNT)
         return take_count(to, payload, len, err);
-    if (type != AQ_TELL_FINDING)
+    if (type != AQ_TELL_FINDING && type != AQ_TELL_EARLY)
         return aq_fail(err, -EBADMSG, "unexpected answer of type %u", type);
     if (to->count >= AQ_RULE_COUNT * AQ_FINDINGS_PER_RULE)
         return aq_fail(err, -EBADMSG, "more findings than there can be");

@@ -13,6 +13,7 @@
 enum {
     AQ_ASK_LIMITS = 1, /* aq_limits, then the input's name */
     AQ_ASK_FILES = 2,  /* records: aq_file_record and the path, one after the other */
+    AQ_ASK_NAMES = 3,  /* paths of what is no file, each with its NUL */
 };
 
 /* Child to front. */
@@ -29,6 +30,8 @@ enum {
     AQ_TELL_ACCOUNT,  /* aq_account */
     AQ_TELL_NESTED,   /* aq_nested_record, then format, then the path (raw) */
     AQ_TELL_MODEL,    /* JSON: the manifest */
+    AQ_TELL_EARLY,    /* as AQ_TELL_FINDING: counts only if the child dies before the end */
+    AQ_TELL_FOLDER,   /* path (raw) of a folder that has an entry of its own */
     AQ_TELL_LEFT_OUT, /* u8 AQ_LEFT_…, u32 length of path, path (raw), target or device */
 };
 
@@ -58,12 +61,16 @@ typedef struct aq_nested_record {
 typedef struct aq_teller {
     int (*tell)(void *arg, uint16_t type, const void *payload, size_t len, aq_err *err);
     void *arg;
+    int (*flush)(void *arg, aq_err *err); /* NULL: nothing waits */
 } aq_teller;
 
 aq_teller aq_teller_jail(aq_jail_io *io);
 int aq_tell(const aq_teller *t, uint16_t type, const void *payload, size_t len, aq_err *err);
 /* Child: sends all findings that were kept, and how many more there were of each rule. */
 int aq_tell_findings(const aq_teller *t, aq_findings *f, aq_err *err);
+/* Child: sends at once the first finding of each rule that is not in `told` yet. What is told so
+ * counts if the child dies, so that a package cannot kill its reader to hide what was found. */
+int aq_tell_early(const aq_teller *t, aq_findings *f, bool told[static AQ_RULE_COUNT], aq_err *err);
 int aq_tell_unread(const aq_teller *t, const char *place, size_t place_len, const char *reason,
                    uint64_t bytes, aq_err *err);
 /* Child: waits for AQ_ASK_LIMITS. */
@@ -72,10 +79,15 @@ int aq_answers_limits(aq_jail_io *io, aq_budget *budget, aq_buf *name, aq_err *e
  * that do not fit into `image` bytes are refused. */
 int aq_answers_files(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret,
                      size_t *count, aq_err *err);
+/* Child: the same, with the names of what is no file. */
+int aq_answers_all(aq_jail_io *io, aq_arena *a, uint64_t image, const aq_file **ret, size_t *count,
+                   const char *const **names, size_t *name_count, aq_err *err);
 /* Child: the size of a given descriptor; the C library's fstat() is not allowed there. */
 int aq_answers_size(int fd, uint64_t *ret, aq_err *err);
 /* Front: sends the list of files, as AQ_ASK_FILES. */
 int aq_ask_files(aq_jail *j, const aq_package *p, aq_err *err);
+/* Front: sends names, as AQ_ASK_NAMES. */
+int aq_ask_names(aq_jail *j, const char *const *names, size_t count, aq_err *err);
 /* Front: sends AQ_ASK_LIMITS. */
 int aq_ask_limits(aq_jail *j, const aq_budget *budget, const char *name, aq_err *err);
 /* Front: takes AQ_TELL_FINDING and AQ_TELL_COUNT; -EBADMSG for anything malformed. */

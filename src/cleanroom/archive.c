@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -34,8 +35,6 @@ int aq_archive_unread(aq_archive *a, const char *place, const char *reason, uint
     return a->sink->unread(a->sink->arg, place, reason, packed, err);
 }
 
-enum { ZIP_TAIL = 65535 + 22 }; /* where an end record with its comment can be */
-
 static const struct {
     const char *name;
     const char *magic;
@@ -52,6 +51,9 @@ static const struct {
     {"lzip", "LZIP", 4},
     {"cab", "MSCF", 4},
     {"cpio", "070701", 6},
+    {"cpio", "070702", 6},
+    {"cpio", "070707", 6},
+    {"compress", "\x1f\x9d", 2},
     {"ar", "!<arch>\n", 8},
 };
 
@@ -72,15 +74,55 @@ static bool tail_is_zip(const uint8_t *tail, size_t len)
            tail[len - 2] == 0;
 }
 
-bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len)
+static bool zstd_head(const uint8_t *head, size_t len)
 {
-    if (zip_head(head, head_len) || starts(head, head_len, "\x1f\x8b\x08", 3) ||
-        starts(head, head_len, "\x28\xb5\x2f\xfd", 4) || tail_is_zip(tail, tail_len))
-        return true;
+    return starts(head, len, "\x28\xb5\x2f\xfd", 4) ||
+           (len >= 4 && (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0);
+}
+
+/* The old form of lzma has no mark: a byte of settings, the size of the dictionary (a power of two,
+ * or half as much again), that of the contents or all ones, and a zero. */
+static bool lzma_head(const uint8_t *head, size_t len)
+{
+    uint32_t dictionary;
+    uint64_t size;
+
+    if (len < 18 || head[0] >= 225 || head[13] != 0)
+        return false;
+    dictionary = u32(head + 1);
+    size = u64(head + 5);
+    if (dictionary < 4096 || (size != UINT64_MAX && size >> 40))
+        return false;
+    while (dictionary % 2 == 0)
+        dictionary /= 2;
+    return dictionary == 1 || dictionary == 3;
+}
+
+/* The old binary form of cpio: a mark, and a name of the length that is told. */
+static bool old_cpio_head(const uint8_t *head, size_t len)
+{
+    size_t name;
+
+    if (len < 28 || head[0] != 0xc7 || head[1] != 0x71)
+        return false;
+    name = u16(head + 20);
+    return name > 1 && 26 + name <= len && head[26 + name - 1] == 0 && head[26 + name - 2] != 0;
+}
+
+static const char *other_format(const uint8_t *head, size_t len)
+{
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (starts(head, head_len, others[i].magic, others[i].len))
-            return true;
-    return head_len >= 263 && memcmp(head + 257, "ustar", 5) == 0;
+        if (starts(head, len, others[i].magic, others[i].len))
+            return others[i].name;
+    return NULL;
+}
+
+bool aq_format_magic(const uint8_t *head, size_t len)
+{
+    return zip_head(head, len) || starts(head, len, "\x1f\x8b\x08", 3) || zstd_head(head, len) ||
+           other_format(head, len) || lzma_head(head, len) || old_cpio_head(head, len) ||
+           (len >= 263 && memcmp(head + 257, "ustar", 5) == 0) ||
+           (len >= 512 && head[0] != '\0' && aq_tar_start(head));
 }
 
 typedef enum zip_end { END_NONE, END_PLACED, END_LOOSE } zip_end;
@@ -110,7 +152,7 @@ static zip_end end_fits(const aq_source *s, const uint8_t *p, uint64_t at)
 int aq_zip_at_end(const aq_source *source, const aq_format *format, aq_zip_ends *ret, aq_err *err)
 {
     bool tar = format->tar && format->filter == AQ_FILTER_NONE;
-    size_t len = source->size < ZIP_TAIL ? (size_t)source->size : ZIP_TAIL;
+    size_t len = source->size < AQ_ZIP_TAIL ? (size_t)source->size : AQ_ZIP_TAIL;
     aq_auto_free uint8_t *tail = aq_realloc(NULL, len + 1, 1);
     uint64_t from = source->size - len;
     ssize_t n = aq_source_read(source, from, tail, len);
@@ -140,12 +182,22 @@ static bool any_within(const aq_zip_ends *ends, uint64_t from, uint64_t to)
     return false;
 }
 
+/* Without anything behind it, which would be a second archive to who looks for the last mark. */
+static bool ends_in_zip(const aq_source *file)
+{
+    uint8_t tail[22];
+
+    return file->size >= sizeof tail &&
+           aq_source_read(file, file->size - sizeof tail, tail, sizeof tail) == sizeof tail &&
+           tail_is_zip(tail, sizeof tail);
+}
+
 void aq_zip_ends_listed(aq_zip_ends *ends, const aq_source *source, uint64_t from, uint64_t to)
 {
     aq_source file = {source->fd, source->base + from, to - from};
     bool whole = false;
-    uint8_t head[512], tail[22];
-    ssize_t n, m = 0;
+    uint8_t head[512];
+    ssize_t n;
     size_t kept = 0;
 
     if (!any_within(ends, from, to))
@@ -154,10 +206,8 @@ void aq_zip_ends_listed(aq_zip_ends *ends, const aq_source *source, uint64_t fro
     whole = aq_tar_inside(&file);
     for (size_t i = 0; i < ends->count; i++)
         whole = whole || ends->at[i] == to;
-    if (file.size >= sizeof tail)
-        m = aq_source_read(&file, file.size - sizeof tail, tail, sizeof tail);
     /* Only what inspection takes for an archive is listed. */
-    if (!whole || n < 0 || m < 0 || !aq_format_magic(head, (size_t)n, tail, (size_t)m))
+    if (!whole || n < 0 || !(aq_format_magic(head, (size_t)n) || ends_in_zip(&file)))
         return;
     for (size_t i = 0; i < ends->count; i++)
         if (ends->at[i] <= from || ends->at[i] > to)
@@ -200,8 +250,7 @@ int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err)
         return aq_fail(err, n < 0 ? (int)n : (int)m, "cannot read the input");
     if (starts(head, (size_t)n, "\x1f\x8b", 2))
         return compressed(source, AQ_FILTER_GZIP, ret, err);
-    if (starts(head, (size_t)n, "\x28\xb5\x2f\xfd", 4) ||
-        (n >= 4 && (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0))
+    if (zstd_head(head, (size_t)n))
         return compressed(source, AQ_FILTER_ZSTD, ret, err);
     if (starts(head, (size_t)n, "\0asm", 4))
         *ret = (aq_format){.name = "wasm", .accepted = true, .wasm = true};
@@ -210,8 +259,25 @@ int aq_format_detect(const aq_source *source, aq_format *ret, aq_err *err)
     else if (zip_head(head, (size_t)n) || tail_is_zip(tail, (size_t)m))
         *ret = (aq_format){.name = "zip", .accepted = true, .zip = true};
     else
-        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-            if (starts(head, (size_t)n, others[i].magic, others[i].len))
-                ret->name = others[i].name;
+        ret->name = other_format(head, (size_t)n);
     return 0;
+}
+
+int aq_format_nested(const aq_source *source, aq_format *ret, aq_err *err)
+{
+    aq_zip_ends ends = {0};
+    uint8_t head[512];
+    ssize_t n = aq_source_read(source, 0, head, sizeof head);
+    int r = aq_format_detect(source, ret, err);
+
+    if (r < 0 || ret->name)
+        return r;
+    if (n >= 0 && lzma_head(head, (size_t)n))
+        ret->name = "lzma";
+    else if (n >= 0 && old_cpio_head(head, (size_t)n))
+        ret->name = "cpio";
+    else if ((r = aq_zip_at_end(source, ret, &ends, err)) == 0 && ends.found)
+        *ret = (aq_format){.name = "zip", .zip = true};
+    free(ends.at);
+    return r;
 }

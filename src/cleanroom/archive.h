@@ -102,6 +102,7 @@ typedef struct aq_archive {
     uint64_t overhead_max; /* decoded bytes of headers and padding; 0: any number */
     uint64_t from, to;     /* where the contents of the entry at hand lie in the source; tar only,
                               and of use only where nothing is compressed */
+    uint64_t decoded;      /* bytes that came out of the compressed data; tar only */
     uint64_t packed;       /* bytes of the entry at hand in the source; zip only */
     bool stopped;          /* the sink said so, or one of these did */
     bool unseen;           /* an entry was not shown to the sink, so its names are not all */
@@ -137,8 +138,12 @@ void aq_zip_ends_listed(aq_zip_ends *ends, const aq_source *source, uint64_t fro
 bool aq_tar_start(const uint8_t block[static 512]);
 /* Has the input a tar header at its start, whatever else it looks like? */
 bool aq_tar_inside(const aq_source *source);
-/* The same by the first bytes alone, for nested files: cheap, may be wrong about gzip and zstd. */
-bool aq_format_magic(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len);
+/* As aq_format_detect, for a file inside the package: also formats that are too seldom or too
+ * weakly marked to be sent as a package, and a zip archive behind other data. */
+int aq_format_nested(const aq_source *source, aq_format *ret, aq_err *err);
+/* The same by the first 512 bytes alone: cheap, may be wrong. */
+bool aq_format_magic(const uint8_t *head, size_t len);
+enum { AQ_ZIP_TAIL = 65535 + 22 }; /* where an end record with its comment can be */
 
 /* Adds a finding about an entry; control characters and NULs of the name are made visible. Beyond
  * the rule's share only the count goes up, so a flood costs no memory. */

@@ -293,6 +293,7 @@ static int subfolder(walk *w, int dir, const char *leaf, unsigned depth, aq_err 
         unreadable(w, "folder", errno);
         return 0;
     }
+    aq_front_add_folder(w->front, w->path.data, w->path.len);
     return folder(w, fd, depth + 1, err);
 }
 

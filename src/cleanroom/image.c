@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 
 enum { GATHER = 512 << 10, DIRECT = 64 << 10 };
@@ -201,6 +202,37 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const aq_file *)a)->path, ((const aq_file *)b)->path);
 }
 
+/* A slash before all else, so that what lies below a path follows it. */
+static int by_parts(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+
+    while (*x && *x == *y)
+        x++, y++;
+    if (*x == *y || !*x || !*y)
+        return (*x != '\0') - (*y != '\0');
+    if (*x == '/' || *y == '/')
+        return *x == '/' ? -1 : 1;
+    return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+}
+
+/* A file with another file below it is no tree; the reader refuses such, unless it lies. */
+static bool file_below_file(const aq_image *m)
+{
+    aq_auto_free const char **paths = aq_alloc((m->count + 1) * sizeof *paths);
+
+    for (size_t i = 0; i < m->count; i++)
+        paths[i] = m->files[i].path;
+    if (m->count > 0)
+        qsort(paths, m->count, sizeof *paths, by_parts);
+    for (size_t i = 1; i < m->count; i++) {
+        size_t n = strlen(paths[i - 1]);
+        if (strncmp(paths[i - 1], paths[i], n) == 0 && paths[i][n] == '/')
+            return true;
+    }
+    return false;
+}
+
 static int strip(aq_image *m, const char *wrapper, aq_err *err)
 {
     size_t n = strlen(wrapper);
@@ -233,6 +265,8 @@ int aq_image_seal(aq_image *m, const char *wrapper, size_t path_max, aq_package 
     for (size_t i = 1; i < m->count && !sorted; i++)
         if (by_path(&m->files[i - 1], &m->files[i]) == 0)
             return aq_fail(err, -EBADMSG, "a path comes twice");
+    if (file_below_file(m))
+        return aq_fail(err, -EBADMSG, "a path is a file and a folder");
     r = aq_reopen_read_only(m->fd, err);
     if (r < 0)
         return r;

@@ -71,16 +71,19 @@ static bool theirs(int r)
 }
 
 /* Without an answer the manifest is empty, and a finding says why. What the job said before it
- * died is left out, so that the same package always gives the same findings. */
+ * died is left out, so that the same package always gives the same findings; but not what rejects
+ * it, or killing the job would pay. */
 static int read_manifest(aq_arena *a, const aq_budget *budget, aq_findings *findings, aq_intake *in,
                          aq_err *err)
 {
-    aq_findings before = *findings;
+    aq_findings before = *findings, after;
     int r = ask_manifest(a, &in->package, budget, findings, &in->manifest, &in->jail, err);
 
     if (!theirs(r))
         return r;
+    after = *findings;
     *findings = before;
+    aq_findings_keep(findings, &after, AQ_REJECT);
     in->manifest = (aq_manifest){0};
     aq_capabilities_seal(&in->manifest.declared);
     aq_findings_add_incomplete(findings, AQ_RULE_INTAKE_UNPACKER, NULL,

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
+
+#include "base/siphash.h"
 
 aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *rule)
 {
@@ -107,7 +108,7 @@ struct aq_path_set {
     aq_arena *arena;
     slot *slots;
     size_t count, cap, folders;
-    uint64_t seed; /* names are chosen by strangers: collisions must not be */
+    uint64_t key[2]; /* names are chosen by strangers: collisions must not be */
 };
 
 aq_path_set *aq_path_set_new(aq_arena *a)
@@ -117,8 +118,7 @@ aq_path_set *aq_path_set_new(aq_arena *a)
     s->arena = a;
     s->cap = 1024;
     s->slots = aq_alloc(s->cap * sizeof *s->slots);
-    if (getrandom(&s->seed, sizeof s->seed, 0) != sizeof s->seed)
-        aq_panic("no random numbers");
+    aq_siphash_key(s->key);
     return s;
 }
 
@@ -137,17 +137,11 @@ size_t aq_path_set_folders(const aq_path_set *s)
 
 static uint64_t hash(const aq_path_set *s, const char *path, size_t len)
 {
-    uint64_t h = s->seed ^ len;
+    aq_siphash h;
 
-    for (; len >= 8; path += 8, len -= 8) {
-        uint64_t v;
-        memcpy(&v, path, 8);
-        h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-        h ^= h >> 29;
-    }
-    for (; len > 0; path++, len--)
-        h = (h ^ (uint8_t)*path) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 32;
+    aq_siphash_begin(&h, s->key);
+    aq_siphash_add(&h, path, len);
+    return aq_siphash_end(&h).low;
 }
 
 static slot *find(const aq_path_set *s, const char *path, size_t len)

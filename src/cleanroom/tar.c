@@ -768,6 +768,7 @@ int aq_tar_read(aq_archive *a, aq_filter filter, aq_err *err)
         r = account_spare(&t, err);
     if (r == 0)
         r = account(&t, err);
+    a->decoded = aq_stream_given(t.s);
     forget_extended(&t.next);
     for (size_t i = 0; i < t.repeats.count; i++)
         aq_buf_free(&t.repeats.seen[i]);

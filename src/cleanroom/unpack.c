@@ -51,6 +51,18 @@ bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t p
     return true;
 }
 
+bool aq_front_add_folder(aq_front *f, const char *path, size_t len)
+{
+    if (f->folder_count >= f->budget->limit[AQ_BUDGET_FILES])
+        return false;
+    if (f->folder_count == f->folder_cap) {
+        f->folder_cap = f->folder_cap ? 2 * f->folder_cap : 64;
+        f->folders = aq_realloc(f->folders, f->folder_cap, sizeof *f->folders);
+    }
+    f->folders[f->folder_count++] = aq_arena_strndup(f->arena, path, len);
+    return true;
+}
+
 void aq_front_progress(aq_front *f)
 {
     uint64_t files = aq_image_count(f->image);
@@ -177,6 +189,15 @@ static int take_left_out(aq_front *f, const char *p, size_t len, aq_err *err)
     return 0;
 }
 
+static int take_folder(aq_front *f, const char *p, size_t len, aq_err *err)
+{
+    if (!aq_path_canonical(p, len, f->budget->limit[AQ_BUDGET_PATH]))
+        return aq_fail(err, -EBADMSG, "malformed folder");
+    if (!aq_front_add_folder(f, p, len))
+        return aq_fail(err, -EBADMSG, "more folders than allowed");
+    return 0;
+}
+
 /* Every byte is accounted for: what was read and what is named as unread make the whole. */
 static int take_account(reading *r, const void *p, size_t len, aq_err *err)
 {
@@ -215,6 +236,10 @@ static int take(reading *r, uint16_t type, const void *p, size_t len, aq_err *er
         return take_account(r, p, len, err);
     case AQ_TELL_LEFT_OUT:
         return take_left_out(f, p, len, err);
+    case AQ_TELL_FOLDER:
+        return take_folder(f, p, len, err);
+    case AQ_TELL_EARLY:
+        return aq_answers_take(f->early, type, p, len, err);
     default:
         return aq_answers_take(f->findings, type, p, len, err);
     }
@@ -334,11 +359,28 @@ static int take_nested(aq_front *f, const char *p, size_t len, aq_err *err)
     return 0;
 }
 
+/* Links, devices and folders, by their names in the package. */
+static int ask_names(aq_front *f, aq_jail *j, aq_err *err)
+{
+    size_t around = f->wrapper ? strlen(f->wrapper) + 1 : 0, n = 0;
+    aq_auto_free const char **names =
+        aq_alloc((f->left_count + f->folder_count + 1) * sizeof *names);
+
+    for (size_t i = 0; i < f->left_count + f->folder_count; i++) {
+        const char *path = i < f->left_count ? f->left[i].path : f->folders[i - f->left_count];
+        if (strlen(path) > around)
+            names[n++] = path + around;
+    }
+    return aq_ask_names(j, names, n, err);
+}
+
 static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
 {
     int r = aq_ask_limits(j, f->budget, f->wrapper ? f->wrapper : "", err);
     uint64_t sum = 0;
 
+    if (r == 0)
+        r = ask_names(f, j, err);
     if (r == 0)
         r = aq_ask_files(j, p, err);
     if (r == 0)
@@ -354,6 +396,8 @@ static int inspect(aq_front *f, aq_jail *j, const aq_package *p, aq_err *err)
             r = take_nested(f, payload, len, err);
         else if (type == AQ_TELL_UNREAD)
             r = take_unread(f, payload, len, &sum, err);
+        else if (type == AQ_TELL_EARLY)
+            r = aq_answers_take(f->early, type, payload, len, err);
         else
             r = aq_answers_take(f->findings, type, payload, len, err);
     }
@@ -365,8 +409,9 @@ int aq_front_inspect(aq_front *f, const aq_package *p, aq_err *err)
     aq_jail *j;
     int r;
 
-    if (p->count == 0)
+    if (p->count + f->left_count + f->folder_count == 0)
         return 0;
+    f->early = aq_findings_new(f->arena);
     r = aq_jail_start("inspect", &p->image, 1, &j, err);
     if (r < 0)
         return r;
@@ -374,6 +419,7 @@ int aq_front_inspect(aq_front *f, const aq_package *p, aq_err *err)
     aq_jail_stop(j);
     if (!theirs(r))
         return r;
+    aq_findings_keep(f->findings, f->early, AQ_INFO);
     aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_UNPACKER, NULL,
                                "Names and nested archives could not be checked: %s", err->text);
     aq_front_unread(f, "(nested archives)", "their reader died", 0);
@@ -389,14 +435,16 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The reader died or lied: nothing that it said is used, and everything is unread. */
+/* The reader died or lied: of what it said only the first finding of each rule is kept, so that a
+ * package does not get rid of them by killing it, and everything is unread. */
 static int give_up(aq_front *f, const char *temp_dir, uint64_t size, aq_err *err)
 {
+    aq_findings_keep(f->findings, f->early, AQ_INFO);
     aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_UNPACKER, NULL,
                                "The package could not be unpacked: %s", err->text);
     aq_image_free(f->image);
     f->image = NULL;
-    f->unread_count = f->left_count = 0;
+    f->unread_count = f->left_count = f->folder_count = 0;
     f->wrapper = NULL;
     f->budget->spent[AQ_BUDGET_FILES] = f->budget->spent[AQ_BUDGET_BYTES] = 0;
     aq_front_unread(f, "(the whole input)", "its reader died", size);
@@ -586,6 +634,7 @@ int aq_unpack(aq_arena *a, const char *path, const char *temp_dir, aq_budget *bu
     aq_front f = {.arena = a,
                   .budget = budget,
                   .findings = findings,
+                  .early = aq_findings_new(a),
                   .progress = progress,
                   .progress_arg = arg};
     aq_package p = {.image = -1};
@@ -601,6 +650,7 @@ int aq_unpack(aq_arena *a, const char *path, const char *temp_dir, aq_budget *bu
     aq_image_free(f.image);
     free(f.unread);
     free(f.left);
+    free(f.folders);
     free(f.nested);
     if (r == 0)
         *ret = p;

@@ -22,6 +22,9 @@ typedef struct aq_front {
     size_t unread_count, unread_cap;
     aq_left_out *left; /* paths with the folder around everything */
     size_t left_count, left_cap;
+    const char **folders; /* that have an entry of their own; paths as in `left` */
+    size_t folder_count, folder_cap;
+    aq_findings *early; /* told by a child that may die before its end */
     aq_nested *nested;
     size_t nested_count, nested_cap;
 } aq_front;
@@ -41,6 +44,8 @@ void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_
  * False when there are more of them than files are allowed. */
 bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t path_len,
                        const aq_digest *content);
+/* A folder that may hold nothing: its name is looked at with the others. */
+bool aq_front_add_folder(aq_front *f, const char *path, size_t len);
 void aq_front_progress(aq_front *f);
 
 /* Reads a folder; takes the descriptor. */

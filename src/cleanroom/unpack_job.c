@@ -24,6 +24,8 @@ typedef struct job {
     aq_buf wrapper;
     bool wrapped, first; /* every entry so far lay in one folder */
     uint64_t files, left, passed, written;
+    uint64_t entries, folders; /* of any kind, taken or not */
+    bool told[AQ_RULE_COUNT];
     size_t unread_count;
     uint64_t unread_rest;
     aq_zip_ends ends; /* zip archives in a tar archive that no file accounts for yet */
@@ -225,6 +227,8 @@ static int take_file(job *j, const aq_entry *e, aq_err *err)
 /* Counts what is unpacked, taken or not, so that skipping cannot be made expensive. */
 static int spend(job *j, const aq_entry *e)
 {
+    if (++*(e->kind == AQ_ENTRY_FOLDER ? &j->folders : &j->entries) > limit(j, AQ_BUDGET_FILES))
+        return out_of(j, AQ_BUDGET_FILES, e);
     if (__builtin_add_overflow(j->passed, e->size, &j->passed) ||
         j->passed > limit(j, AQ_BUDGET_BYTES))
         return out_of(j, AQ_BUDGET_BYTES, e);
@@ -234,9 +238,8 @@ static int spend(job *j, const aq_entry *e)
     return AQ_SINK_TAKE;
 }
 
-static int entry(void *arg, const aq_entry *e, aq_err *err)
+static int take_entry(job *j, const aq_entry *e, aq_err *err)
 {
-    job *j = arg;
     int r = spend(j, e);
 
     if (r == AQ_SINK_TAKE)
@@ -251,7 +254,8 @@ static int entry(void *arg, const aq_entry *e, aq_err *err)
     case AQ_ENTRY_FILE:
         return take_file(j, e, err);
     case AQ_ENTRY_FOLDER:
-        return AQ_SINK_SKIP;
+        r = aq_tell(j->teller, AQ_TELL_FOLDER, j->path.data, j->path.len, err);
+        return r < 0 ? r : AQ_SINK_SKIP;
     case AQ_ENTRY_SYMLINK:
     case AQ_ENTRY_HARD_LINK:
         return link_entry(j, e, err);
@@ -263,6 +267,17 @@ static int entry(void *arg, const aq_entry *e, aq_err *err)
         break;
     }
     return leave_out(j, e, e->rule, e->reason, err);
+}
+
+static int entry(void *arg, const aq_entry *e, aq_err *err)
+{
+    job *j = arg;
+    int told, verdict = take_entry(j, e, err);
+
+    if (verdict < 0)
+        return verdict;
+    told = aq_tell_early(j->teller, j->archive.findings, j->told, err);
+    return told < 0 ? told : verdict;
 }
 
 static int data(void *arg, const void *p, size_t len, aq_err *err)

@@ -219,7 +219,7 @@ static int take_in(walk *w, bool *no_input, aq_err *err)
     w->unread =
         w->findings->layer_incomplete[AQ_LAYER_INTAKE] || w->intake.package.unread_count > 0;
     survey(w);
-    if (w->intake.broken) {
+    if (w->intake.broken && decide(w->findings, AQ_LAYER_INTAKE) != AQ_STAGE_REJECT) {
         s->decision = AQ_STAGE_INCONCLUSIVE;
         s->reason = "a parser in the jail gave no answer";
     }

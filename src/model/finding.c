@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -109,16 +110,40 @@ static void mark_incomplete(aq_findings *f, aq_finding *item)
     item->incomplete = f->incomplete = f->layer_incomplete[rules[item->rule].layer] = true;
 }
 
+enum {
+    FILE_ROOM = 4096 + 8, /* an ellipsis and a NUL more */
+    MESSAGE_ROOM = AQ_FINDING_MESSAGE + 8,
+};
+
+/* Of a rule whose share is full only one text is at hand at a time: a flood of findings must not
+ * take memory for each. */
+static void set_texts(aq_findings *f, aq_finding *item, const char *file, const char *message)
+{
+    if (item != &f->newest) {
+        item->file = file ? aq_arena_strdup(f->arena, file) : NULL;
+        item->message = aq_arena_strdup(f->arena, message);
+        return;
+    }
+    if (!f->room)
+        f->room = aq_arena_alloc(f->arena, FILE_ROOM + MESSAGE_ROOM);
+    snprintf(f->room, FILE_ROOM, "%s", file ? file : "");
+    snprintf(f->room + FILE_ROOM, MESSAGE_ROOM, "%s", message);
+    item->file = file ? f->room : NULL;
+    item->message = f->room + FILE_ROOM;
+    item->room = f->room;
+}
+
 __attribute__((format(printf, 4, 0))) static aq_finding *
 add(aq_findings *f, aq_rule_id rule, const char *file, const char *fmt, va_list ap)
 {
     aq_finding *item = append(f, rule);
-    aq_auto_buf b = {0};
+    aq_auto_buf b = {0}, name = {0}, message = {0};
 
     if (file)
-        item->file = aq_text_quoted(f->arena, file, strlen(file), 4096);
+        aq_text_quote_max(&name, file, strlen(file), 4096);
     aq_buf_addv(&b, fmt, ap);
-    item->message = aq_text_quoted(f->arena, aq_buf_str(&b), b.len, AQ_FINDING_MESSAGE);
+    aq_text_quote_max(&message, aq_buf_str(&b), b.len, AQ_FINDING_MESSAGE);
+    set_texts(f, item, file ? aq_buf_str(&name) : NULL, aq_buf_str(&message));
     return item;
 }
 
@@ -144,6 +169,27 @@ aq_finding *aq_findings_add_incomplete(aq_findings *f, aq_rule_id rule, const ch
     va_end(ap);
     mark_incomplete(f, item);
     return item;
+}
+
+void aq_findings_keep(aq_findings *to, const aq_findings *from, aq_severity least)
+{
+    bool has[AQ_RULE_COUNT];
+
+    for (size_t i = 0; i < AQ_RULE_COUNT; i++)
+        has[i] = to->per_rule[i] > 0;
+    for (size_t i = 0; i < from->count; i++) {
+        const aq_finding *f = &from->items[i];
+        aq_finding *item;
+        if (has[f->rule] || rules[f->rule].severity < least)
+            continue;
+        item = append(to, f->rule);
+        item->line = f->line;
+        item->column = f->column;
+        item->span = f->span;
+        set_texts(to, item, f->file, f->message);
+        if (f->incomplete)
+            mark_incomplete(to, item);
+    }
 }
 
 uint32_t aq_findings_extra(const aq_findings *f, aq_rule_id rule)
@@ -195,6 +241,7 @@ static int compare(const void *a, const void *b)
 void aq_findings_settle(aq_findings *f)
 {
     aq_finding *last = NULL;
+    char *room;
 
     if (!f->unsettled)
         return;
@@ -202,8 +249,11 @@ void aq_findings_settle(aq_findings *f)
     for (size_t i = 0; i < f->count; i++)
         if (f->items[i].rule == f->newest.rule && (!last || compare(&f->items[i], last) > 0))
             last = &f->items[i];
-    if (last && compare(&f->newest, last) < 0)
-        *last = f->newest;
+    if (!last || compare(&f->newest, last) >= 0)
+        return;
+    room = last->room; /* of the one that goes: for the next one that comes */
+    *last = f->newest;
+    f->room = room;
 }
 
 void aq_findings_sort(aq_findings *f)
@@ -284,6 +334,7 @@ int aq_finding_read(aq_findings *to, aq_layer layer, const json_t *from, aq_err 
 {
     const char *name = aq_json_str(from, "rule");
     const char *message = aq_json_str(from, "message"), *file = aq_json_str(from, "file");
+    aq_auto_buf text = {0}, name_text = {0};
     aq_finding f = {0};
     aq_finding *item;
     aq_rule_id rule;
@@ -306,7 +357,9 @@ int aq_finding_read(aq_findings *to, aq_layer layer, const json_t *from, aq_err 
     item->span = f.span;
     /* The text was quoted once by its maker; a second pass would double its backslashes. A
      * hostile maker could send raw control characters, so those are replaced. */
-    item->message = aq_text_printable(to->arena, message, AQ_FINDING_MESSAGE + 4);
-    item->file = file ? aq_text_printable(to->arena, file, 4100) : NULL;
+    aq_text_printable_max(&text, message, AQ_FINDING_MESSAGE + 4);
+    if (file)
+        aq_text_printable_max(&name_text, file, 4100);
+    set_texts(to, item, file ? aq_buf_str(&name_text) : NULL, aq_buf_str(&text));
     return 0;
 }

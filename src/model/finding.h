@@ -54,6 +54,7 @@ typedef struct aq_finding {
     uint32_t line;         /* 1-based, 0 when the file as a whole is meant */
     uint32_t column, span; /* 1-based column and length in bytes; 0 when unknown */
     const char *message;
+    char *room;             /* where its texts lie if they may be replaced; NULL: for ever */
     const char *match_hash; /* keyed, hex; NULL when nothing was matched. Not in the digest */
 } aq_finding;
 
@@ -71,6 +72,7 @@ typedef struct aq_findings {
     bool layer_incomplete[AQ_LAYER_COUNT]; /* the same for each layer, kept or not */
     aq_finding newest;                     /* of a rule whose share is full, not settled yet */
     bool unsettled;
+    char *room; /* for the texts of `newest` */
 } aq_findings;
 
 aq_findings *aq_findings_new(aq_arena *a); /* lives in the arena */
@@ -85,6 +87,8 @@ aq_finding *aq_findings_add_incomplete(aq_findings *f, aq_rule_id rule, const ch
 /* Appends a stage's own list. Every rule of `from` must be of `layer`: -EINVAL, and nothing is
  * appended, when one is not. */
 int aq_findings_take(aq_findings *to, aq_findings *from, aq_layer layer, aq_err *err);
+/* Appends what `from` has of rules that `to` has nothing of, if it is at least this severe. */
+void aq_findings_keep(aq_findings *to, const aq_findings *from, aq_severity least);
 uint32_t aq_findings_extra(const aq_findings *f, aq_rule_id rule);
 aq_severity aq_finding_severity(const aq_finding *f);
 aq_severity aq_findings_worst(const aq_findings *f);

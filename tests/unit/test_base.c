@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/siphash.h"
 #include "base/text.h"
 
 static void errors_carry_text(void **state)
@@ -165,6 +166,37 @@ static void budgets_count_work(void **state)
                     strlen(aq_budget_what((aq_budget_kind)i)) > 0);
 }
 
+/* Values of another program; and a copy goes on by itself. */
+static void keyed_hash_is_siphash(void **state)
+{
+    const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
+    aq_siphash h, copy;
+    aq_siphash128 d;
+
+    (void)state;
+    aq_siphash_begin(&h, key);
+    copy = h;
+    d = aq_siphash_end(&h);
+    assert_true(d.low == UINT64_C(0xe6a825ba047f81a3) && d.high == UINT64_C(0x930255c71472f66d));
+    aq_siphash_add(&copy, "01234", 5);
+    aq_siphash_add(&copy, "56789abc", 8);
+    d = aq_siphash_end(&copy);
+    assert_true(d.low == UINT64_C(0x587cc7d2ede7132f) && d.high == UINT64_C(0x94bcc6436476ce52));
+    assert_true(aq_siphash_end(&h).low == UINT64_C(0xe6a825ba047f81a3));
+}
+
+/* What a stranger called a file may be in the text, and the text goes to a terminal. */
+static void errors_are_printable(void **state)
+{
+    aq_err err = {0};
+
+    (void)state;
+    aq_fail(&err, -EINVAL, "no %s here", "\x1b[2J\xff\xc2\x9b\xe2\x80\xae\xc3\xa4");
+    assert_string_equal(err.text, "no ?[2J??????\xc3\xa4 here");
+    aq_err_within(&err, "in\n%s", "x");
+    assert_string_equal(err.text, "in?x: no ?[2J??????\xc3\xa4 here");
+}
+
 static void times_round_trip(void **state)
 {
     char s[AQ_TIME_LEN];
@@ -182,11 +214,12 @@ static void times_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_carry_text),  cmocka_unit_test(digests),
-        cmocka_unit_test(base64_is_strict),   cmocka_unit_test(json_is_strict),
-        cmocka_unit_test(json_is_canonical),  cmocka_unit_test(quoting_is_reversible),
-        cmocka_unit_test(files_appear_whole), cmocka_unit_test(budgets_count_work),
-        cmocka_unit_test(times_round_trip),
+        cmocka_unit_test(errors_carry_text),    cmocka_unit_test(digests),
+        cmocka_unit_test(base64_is_strict),     cmocka_unit_test(json_is_strict),
+        cmocka_unit_test(json_is_canonical),    cmocka_unit_test(quoting_is_reversible),
+        cmocka_unit_test(files_appear_whole),   cmocka_unit_test(budgets_count_work),
+        cmocka_unit_test(times_round_trip),     cmocka_unit_test(keyed_hash_is_siphash),
+        cmocka_unit_test(errors_are_printable),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,45 @@ static void table_is_whole(void **state)
         assert_non_null(aq_adversary_title(i));
     assert_null(aq_adversary_title(0));
     assert_null(aq_adversary_title(11));
+}
+
+/* A million findings in the worst order: memory does not grow with them. */
+static void floods_take_no_memory(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *f = aq_findings_new(a);
+    size_t before = mallinfo2().uordblks;
+    char long_name[2000];
+
+    (void)state;
+    memset(long_name, 'x', sizeof long_name);
+    for (int i = 200000; i > 0; i--) {
+        snprintf(long_name, 8, "%06d", i);
+        long_name[6] = 'x';
+        long_name[sizeof long_name - 1] = '\0';
+        aq_findings_add(f, AQ_RULE_INTAKE_LINK, i % 3 ? long_name : NULL, "number %d", i);
+    }
+    aq_findings_sort(f);
+    assert_int_equal(f->count, AQ_FINDINGS_PER_RULE);
+    assert_null(f->items[0].file);
+    assert_true(mallinfo2().uordblks - before < 4 << 20);
+}
+
+static void early_ones_are_kept_by_rule(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *to = aq_findings_new(a), *from = aq_findings_new(a);
+
+    (void)state;
+    aq_findings_add(to, AQ_RULE_INTAKE_LINK, "a", "there");
+    aq_findings_add(from, AQ_RULE_INTAKE_LINK, "b", "not kept: the rule is there");
+    aq_findings_add(from, AQ_RULE_INTAKE_SETUID, "c", "not kept: too mild");
+    aq_findings_add_incomplete(from, AQ_RULE_INTAKE_PATH_PARENT, "../d", "kept");
+    aq_findings_keep(to, from, AQ_REJECT);
+    assert_int_equal(to->count, 2);
+    assert_int_equal(to->items[1].rule, AQ_RULE_INTAKE_PATH_PARENT);
+    assert_string_equal(to->items[1].file, "../d");
+    assert_true(to->incomplete);
 }
 
 static void floods_are_counted(void **state)
@@ -143,6 +183,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_is_whole),
         cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(floods_take_no_memory),
+        cmocka_unit_test(early_ones_are_kept_by_rule),
         cmocka_unit_test(what_is_kept_does_not_depend_on_the_order),
         cmocka_unit_test(a_list_is_taken),
         cmocka_unit_test(text_is_quoted),
