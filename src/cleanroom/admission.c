@@ -18,7 +18,8 @@ int aq_admit(const aq_submission *s, const aq_policy *policy, aq_store *store, i
     if (s->local)
         return 0;
     if (policy->rate_limit > 0) {
-        r = aq_store_rate(store, s->publisher, now - policy->rate_window, &count, err);
+        r = aq_store_rate(store, s->publisher, s->signature == AQ_SIGNATURE_GOOD,
+                          now - policy->rate_window, &count, err);
         if (r < 0)
             return r;
     }

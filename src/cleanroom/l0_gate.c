@@ -224,8 +224,10 @@ void aq_gate_rate(const aq_stage_input *in, aq_findings *out)
         return;
     /* No time of day here: the message is part of the verdict digest. */
     aq_findings_add(out, AQ_RULE_L0_RATE, NULL,
-                    "Publisher %s has sent more than %u submissions in %u seconds; the next is "
+                    "%s %s has sent more than %u submissions in %u seconds; the next is "
                     "taken when fewer lie within that time",
+                    in->submission->signature == AQ_SIGNATURE_GOOD ? "Publisher"
+                                                                   : "Who says to be publisher",
                     in->submission->publisher, p->rate_limit, p->rate_window);
 }
 

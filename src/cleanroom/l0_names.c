@@ -10,8 +10,10 @@
 enum {
     NAME_MAX_BYTES = 214, /* the longest that a registry of packages allows */
     SHORT = 5,
-    LONG = 10, /* letters: below SHORT no edit counts, below LONG one */
-    TOLD = 5,  /* names that one finding may be about, of each sort */
+    SHUFFLED = 6, /* letters: from here on the same ones in another order count */
+    FIRM = 8,     /* letters: from here on two edits between the same ends count */
+    LONG = 10,    /* letters: below SHORT no edit counts, below LONG one */
+    TOLD = 5,     /* names that one finding may be about, of each sort */
     SEEN = 64,
     PAIRS = 64, /* forms that are asked for because a pair of letters may have been one */
     SLIP = 6,   /* letters: below, a name without its affixes must be met exactly */
@@ -123,6 +125,7 @@ typedef struct question {
     const aq_stage_input *in;
     aq_findings *out;
     const char *name, *space, *publisher;
+    bool verified; /* the publisher is who it says */
     aq_buf plain, letters, fold, skeleton, space_fold;
     aq_name_forms forms;
     unsigned told[AQ_RULE_COUNT];
@@ -153,6 +156,13 @@ static bool has_skeleton(const char *text, aq_buf *skeleton)
 
     return aq_text_skeleton(&other, text, strlen(text)) == 0 &&
            strcmp(aq_buf_str(&other), aq_buf_str(skeleton)) == 0;
+}
+
+/* A publisher's own names do not stand against it. Before its signature is checked anyone can say
+ * to be that publisher, so then they do. */
+static bool is_own(const question *q, const aq_known *k)
+{
+    return q->verified && strcmp(k->publisher, q->publisher) == 0;
 }
 
 static const char *skip_sigil(const char *space)
@@ -191,6 +201,8 @@ static size_t reach(const question *q)
 {
     size_t most = q->in->policy->name_distance, slips = slips_for(q, q->plain.len + 2);
 
+    if (q->plain.len >= SHUFFLED)
+        return most < 2 ? most : 2;
     return slips == 0 && most > 0 && q->plain.len >= 3 ? 1 : slips;
 }
 
@@ -236,6 +248,8 @@ static void judge_same_name(question *q, const aq_known *k)
         tell(q, AQ_RULE_L0_NAME_NEAR, k, "has the same name in another namespace as");
     else if (q->in->submission->local)
         tell(q, AQ_RULE_L0_NAME_KNOWN, k, "has the name of");
+    else if (strcmp(k->publisher, q->publisher) == 0)
+        tell(q, AQ_RULE_L0_NAME_UNPROVEN, k, "says to be, without a checked signature,");
     else if (k->confirmed)
         tell(q, AQ_RULE_L0_NAME_TAKEN, k, "is the name of");
     else
@@ -255,6 +269,42 @@ static bool same_core(const question *q, const char *name)
 
 typedef enum likeness { APART, NEAR, ALIKE } likeness;
 
+static bool same_letters(const char *a, const char *b)
+{
+    int count[256] = {0};
+
+    for (; *a; a++)
+        count[(unsigned char)*a]++;
+    for (; *b; b++)
+        count[(unsigned char)*b]--;
+    for (size_t i = 0; i < 256; i++)
+        if (count[i])
+            return false;
+    return true;
+}
+
+/* Two slips in a name of middle length: the same letters in another order, or the same ends. */
+static bool two_slips(const question *q, const char *a, const char *b, size_t least)
+{
+    size_t m = strlen(a), n = strlen(b);
+
+    if (q->in->policy->name_distance < 2 || least < SHUFFLED || a[0] != b[0] ||
+        aq_text_distance(a, b, 2) > 2)
+        return false;
+    return same_letters(a, b) || (least >= FIRM && a[m - 1] == b[n - 1]);
+}
+
+/* Another first letter, or one more or less in front, makes another word and is seen at once;
+ * fingers seldom slip there. Two letters more at the end are no slip. */
+static bool other_word(const char *a, const char *b)
+{
+    size_t m = strlen(a), n = strlen(b), shared = m < n ? m : n, apart = m < n ? n - m : m - n;
+
+    if (shared < FIRM && a[0] != b[0])
+        return true;
+    return apart == 2 && strncmp(a, b, shared) == 0;
+}
+
 /* The longer of two names says how many slips count. In short ones a letter makes another word, so
  * only what fingers do counts: two letters that changed places, one that was hit twice. */
 static likeness slip_between(const question *q, const char *a, const char *b)
@@ -263,9 +313,11 @@ static likeness slip_between(const question *q, const char *a, const char *b)
 
     if (aq_name_swapped(a, b) || aq_name_doubled(a, b))
         return ALIKE;
+    if (two_slips(q, a, b, m < n ? m : n))
+        return ALIKE;
     if (strcmp(a, b) != 0 && aq_text_distance(a, b, most) > most)
         return APART;
-    return m < SHORT || n < SHORT ? NEAR : ALIKE;
+    return m < SHORT || n < SHORT || other_word(a, b) ? NEAR : ALIKE;
 }
 
 static void judge_slip(question *q, const aq_known *k, const char *plain)
@@ -280,14 +332,14 @@ static void judge_slip(question *q, const aq_known *k, const char *plain)
     if (worst == ALIKE)
         tell(q, AQ_RULE_L0_NAME_LOOKALIKE, k, "is a slip away from");
     else if (worst == NEAR)
-        tell(q, AQ_RULE_L0_NAME_NEAR, k, "differs in one letter from");
+        tell(q, AQ_RULE_L0_NAME_NEAR, k, "differs in a letter or two from");
 }
 
 static void judge_known(question *q, const aq_known *k)
 {
     aq_auto_buf plain = {0};
 
-    if (strcmp(k->publisher, q->publisher) == 0)
+    if (is_own(q, k))
         return;
     if (folds_to(k->name, &q->fold)) {
         judge_same_name(q, k);
@@ -311,8 +363,8 @@ static void judge_known(question *q, const aq_known *k)
 static bool own(const question *q, const aq_known *k, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (k[i].confirmed && strcmp(k[i].publisher, q->publisher) == 0 &&
-            strcmp(k[i].name, q->name) == 0 && strcmp(k[i].namespace_, q->space) == 0)
+        if (k[i].confirmed && is_own(q, &k[i]) && strcmp(k[i].name, q->name) == 0 &&
+            strcmp(k[i].namespace_, q->space) == 0)
             return true;
     return false;
 }
@@ -341,8 +393,7 @@ static int meet(question *q, const char *name, bool slip, const char *how, aq_er
         return r;
     for (size_t i = 0; i < count; i++) {
         aq_auto_buf plain = {0};
-        if (strcmp(found[i].publisher, q->publisher) == 0 ||
-            aq_name_plain(&plain, found[i].name) < 0)
+        if (is_own(q, &found[i]) || aq_name_plain(&plain, found[i].name) < 0)
             continue;
         if (strcmp(aq_buf_str(&plain), aq_buf_str(&mine)) == 0)
             tell(q, AQ_RULE_L0_NAME_NEAR, &found[i], how);
@@ -404,7 +455,7 @@ static int check_joined(question *q, aq_err *err)
             return r;
         for (size_t i = 0; i < count; i++) {
             aq_auto_buf other = {0};
-            if (*found[i].namespace_ && strcmp(found[i].publisher, q->publisher) != 0 &&
+            if (*found[i].namespace_ && !is_own(q, &found[i]) &&
                 aq_name_plain(&other, found[i].namespace_) == 0 &&
                 strcmp(skip_sigil(aq_buf_str(&space)), skip_sigil(aq_buf_str(&other))) == 0)
                 tell(q, AQ_RULE_L0_NAME_LOOKALIKE, &found[i], "joins namespace and name of");
@@ -467,7 +518,7 @@ static int check_index(question *q, aq_err *err)
         return r;
     if (own(q, found, count)) {
         for (size_t i = 0; i < count; i++)
-            if (folds_to(found[i].name, &q->fold) && strcmp(found[i].publisher, q->publisher) != 0)
+            if (folds_to(found[i].name, &q->fold) && !is_own(q, &found[i]))
                 judge_same_name(q, &found[i]);
         return 0;
     }
@@ -498,12 +549,13 @@ static void tell_mixed(aq_findings *out, const char *name, const char *wrong)
 int aq_gate_names(const aq_stage_input *in, aq_findings *out, aq_err *err)
 {
     const char *space = aq_gate_namespace(in, out->arena), *wrong;
-    __attribute__((cleanup(free_question)))
-    question q = {.in = in,
-                  .out = out,
-                  .name = aq_gate_name(in, out->arena),
-                  .space = space ? space : "",
-                  .publisher = in->submission->publisher ? in->submission->publisher : "local"};
+    __attribute__((cleanup(free_question))) question q = {
+        .in = in,
+        .out = out,
+        .name = aq_gate_name(in, out->arena),
+        .space = space ? space : "",
+        .verified = in->submission->local || in->submission->signature == AQ_SIGNATURE_GOOD,
+        .publisher = in->submission->publisher ? in->submission->publisher : "local"};
 
     if (!q.name)
         return 0;

@@ -42,8 +42,10 @@ int aq_store_mark(aq_store *s, uint64_t entries, const aq_digest *leaf, aq_err *
 int aq_store_marked(aq_store *s, uint64_t *entries, aq_digest *leaf, aq_err *err);
 
 /* Submissions of `publisher` since `since` (seconds since 1970), this one included. Its case and
- * Unicode form do not count. */
-int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err);
+ * Unicode form do not count. Those with a verified signature count apart from the others: nobody
+ * uses up the share of a publisher by writing its id. */
+int aq_store_rate(aq_store *s, const char *publisher, bool verified, int64_t since, uint64_t *ret,
+                  aq_err *err);
 
 /* A name that is taken. */
 typedef struct aq_known {

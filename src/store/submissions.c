@@ -36,13 +36,18 @@ static int check_new(aq_store *s, const aq_submission *sub, const char *envelope
                    same_id ? "id" : "nonce");
 }
 
-/* A publisher is one whatever the case and composition of its id; bytes that are no text stay. */
-static const char *sender(aq_buf *out, const char *publisher)
+/* A publisher is one whatever the case and composition of its id; bytes that are no text stay. One
+ * that nobody verified is another, with a mark that no id has. */
+static const char *sender(aq_buf *out, const char *publisher, bool verified)
 {
-    if (aq_text_fold(out, publisher, strlen(publisher)) < 0) {
-        aq_buf_clear(out);
+    aq_auto_buf fold = {0};
+
+    if (!verified)
+        aq_buf_addc(out, '\x1f');
+    if (aq_text_fold(&fold, publisher, strlen(publisher)) < 0)
         aq_buf_adds(out, publisher);
-    }
+    else
+        aq_buf_add(out, fold.data, fold.len);
     return aq_buf_str(out);
 }
 
@@ -65,7 +70,7 @@ int aq_senders_fill(aq_store *s, aq_err *err)
         if ((r = aq_store_statement(s, AQ_SQL_SENDER_SET, &q, err)) < 0)
             return r;
         aq_bind_text(q, 1, aq_buf_str(&last));
-        aq_bind_text(q, 2, sender(&folded, aq_buf_str(&last)));
+        aq_bind_text(q, 2, sender(&folded, aq_buf_str(&last), false));
         if ((r = aq_store_run(s, q, "folding publishers", err)) < 0)
             return r;
     }
@@ -93,7 +98,7 @@ static int insert_submission(aq_store *s, const aq_submission *sub, aq_err *err)
     aq_bind_text(q, 7, sub->name);
     aq_bind_text(q, 8, sub->version);
     aq_bind_text(q, 9, envelope);
-    aq_bind_text(q, 10, sender(&folded, sub->publisher));
+    aq_bind_text(q, 10, sender(&folded, sub->publisher, sub->signature == AQ_SIGNATURE_GOOD));
     return aq_store_run(s, q, "entering a submission", err);
 }
 
@@ -199,7 +204,8 @@ int aq_store_marked(aq_store *s, uint64_t *entries, aq_digest *leaf, aq_err *err
     return 0;
 }
 
-int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *ret, aq_err *err)
+int aq_store_rate(aq_store *s, const char *publisher, bool verified, int64_t since, uint64_t *ret,
+                  aq_err *err)
 {
     aq_auto_buf folded = {0};
     sqlite3_stmt *q;
@@ -207,7 +213,7 @@ int aq_store_rate(aq_store *s, const char *publisher, int64_t since, uint64_t *r
 
     if (r < 0)
         return r;
-    aq_bind_text(q, 1, sender(&folded, publisher));
+    aq_bind_text(q, 1, sender(&folded, publisher, verified));
     sqlite3_bind_int64(q, 2, since);
     if ((r = aq_store_row(s, q, "counting submissions", err)) < 0)
         return r;

@@ -39,7 +39,7 @@ static uint64_t submissions(aq_store *s)
     uint64_t count = 0;
     aq_err err = {0};
 
-    assert_int_equal(aq_store_rate(s, "p", 0, &count, &err), 0);
+    assert_int_equal(aq_store_rate(s, "p", false, 0, &count, &err), 0);
     return count;
 }
 
@@ -317,7 +317,7 @@ static void damage_is_said(void **state)
         close(fd);
         if ((r = aq_store_open(dir, &s, &err)) == 0 &&
             (r = aq_store_known_count(s, &count, &err)) == 0 &&
-            (r = aq_store_rate(s, "p", 0, &count, &err)) == 0)
+            (r = aq_store_rate(s, "p", false, 0, &count, &err)) == 0)
             r = write_one(s, 1, 0, &err);
         assert_int_equal(r, -EBADMSG);
         assert_non_null(strstr(err.text, "damaged"));

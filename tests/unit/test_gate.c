@@ -280,10 +280,20 @@ static void taken_names_are_told(void **state)
     s->submission.publisher = "mallory";
     judge_name(s, "log-reader");
     found(s, NAME_TAKEN);
-    s->submission.publisher = "acme"; /* the owner */
+    s->submission.publisher = "acme"; /* who says to be the owner */
     judge_name(s, "log-reader");
+    found(s, NAME_UNPROVEN);
+    not_found(s, NAME_TAKEN);
+    s->submission.name = "log-reoder"; /* nor may it imitate what is not proven to be its own */
+    judge_name(s, "log-reoder");
+    found(s, NAME_LOOKALIKE);
+    s->submission.name = "log-reader";
+    s->submission.signature = AQ_SIGNATURE_GOOD; /* the owner */
+    judge_name(s, "log-reader");
+    not_found(s, NAME_UNPROVEN);
     not_found(s, NAME_TAKEN);
     not_found(s, NAME_NEAR);
+    s->submission.signature = AQ_SIGNATURE_NONE;
     s->submission.name = "Log-Reader"; /* the same name to a computer */
     s->submission.publisher = "mallory";
     judge_name(s, "Log-Reader");
@@ -509,6 +519,14 @@ static void floods_are_stopped(void **state)
     s->submission.publisher = "another";
     judge_rate(s, now);
     not_found(s, RATE);
+    s->submission.publisher = "acme";
+    assert_int_equal(s->submission.signature, AQ_SIGNATURE_GOOD);
+    s->submission.signature = AQ_SIGNATURE_UNCHECKED; /* who only says so has a share of its own */
+    judge_rate(s, now);
+    not_found(s, RATE);
+    s->submission.signature = AQ_SIGNATURE_GOOD;
+    judge_rate(s, now);
+    found(s, RATE);
     s->submission.publisher = "acme";
     s->submission.local = true; /* the command line is not limited */
     judge_rate(s, now);

@@ -64,6 +64,12 @@ static void claimed(scene *s)
     know(s, "", "log-reader", "zeta", false);
 }
 
+static void unproven(scene *s)
+{
+    know(s, "", "log-reader", s->submission.publisher, true);
+    s->submission.signature = AQ_SIGNATURE_NONE;
+}
+
 static void known(scene *s)
 {
     taken(s);
@@ -134,6 +140,7 @@ static const row rows[] = {
      NULL, NULL, NULL},
     {AQ_RULE_L0_NAME_TAKEN, NULL, NULL, NULL, taken},
     {AQ_RULE_L0_NAME_CLAIMED, NULL, NULL, NULL, claimed},
+    {AQ_RULE_L0_NAME_UNPROVEN, NULL, NULL, NULL, unproven},
     {AQ_RULE_L0_NAME_KNOWN, NULL, NULL, NULL, known},
     {AQ_RULE_L0_NAME_LOOKALIKE, NULL, NULL, NULL, alike},
     {AQ_RULE_L0_NAME_NEAR, NULL, NULL, NULL, near},

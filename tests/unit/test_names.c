@@ -136,6 +136,28 @@ static void letters_that_look_alike(void **state)
     table(s, rows);
 }
 
+/* Names of services, and what is typed or thought up in their place; and other words beside them.
+ */
+static void two_slips_and_other_words(void **state)
+{
+    static const row rows[] = {
+        {"antrophic", "L"},  {"anthorpci", "L"},  /* two slips between the same ends; two swaps */
+        {"guthib", "L"},     {"gtihbu", "L"},     /* the same letters in another order */
+        {"github-inc", "N"}, {"get-github", "N"}, /* common words */
+        {"githbu", "L"},     {"gthub", "L"},      {"gitthub", "L"},
+        {"motion", "N"},     {"preact", "N"},     {"entry", "N"}, /* another first letter */
+        {"postgresql", "N"},                                      /* longer at its end */
+        {"antibiotic", ""},  {"brightly", ""},
+    };
+    static const char *const services[] = {"anthropic", "github", "notion",
+                                           "react",     "sentry", "postgres"};
+    scene *s = *state;
+
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++)
+        know(s, "", services[i], "acme", true);
+    table(s, rows);
+}
+
 static void characters_that_act(void **state)
 {
     static const row rows[] = {
@@ -402,15 +424,11 @@ static void policy_turns_slips_off(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        SCENE(letters_that_look_alike),
-        SCENE(characters_that_act),
-        SCENE(separators_and_case),
-        SCENE(slips_of_fingers),
-        SCENE(words_around_a_name),
-        SCENE(tricks_with_namespaces),
-        SCENE(long_names),
-        SCENE(honest_neighbours),
-        SCENE(no_slip_escapes),
+        SCENE(letters_that_look_alike),   SCENE(characters_that_act),
+        SCENE(two_slips_and_other_words), SCENE(separators_and_case),
+        SCENE(slips_of_fingers),          SCENE(words_around_a_name),
+        SCENE(tricks_with_namespaces),    SCENE(long_names),
+        SCENE(honest_neighbours),         SCENE(no_slip_escapes),
         SCENE(policy_turns_slips_off),
     };
 

@@ -118,11 +118,11 @@ static void rate_counts_our_clock(void **state)
     assert_int_equal(aq_store_begin(f->store, &a, &err), 0);
     assert_int_equal(aq_store_begin(f->store, &b, &err), 0);
     assert_int_equal(aq_store_begin(f->store, &c, &err), 0);
-    assert_int_equal(aq_store_rate(f->store, "acme", now - 60, &count, &err), 0);
+    assert_int_equal(aq_store_rate(f->store, "acme", false, now - 60, &count, &err), 0);
     assert_int_equal(count, 2);
-    assert_int_equal(aq_store_rate(f->store, "acme", now + 3600, &count, &err), 0);
+    assert_int_equal(aq_store_rate(f->store, "acme", false, now + 3600, &count, &err), 0);
     assert_int_equal(count, 0);
-    assert_int_equal(aq_store_rate(f->store, "nobody", 0, &count, &err), 0);
+    assert_int_equal(aq_store_rate(f->store, "nobody", false, 0, &count, &err), 0);
     assert_int_equal(count, 0);
 }
 
@@ -145,11 +145,11 @@ static void rate_folds_the_publisher(void **state)
         assert_int_equal(aq_store_begin(f->store, &s, &err), 0);
     }
     for (size_t i = 0; i < ONE; i++) {
-        assert_int_equal(aq_store_rate(f->store, one[i], 0, &count, &err), 0);
+        assert_int_equal(aq_store_rate(f->store, one[i], false, 0, &count, &err), 0);
         assert_int_equal(count, ONE);
     }
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(aq_store_rate(f->store, others[i], 0, &count, &err), 0);
+        assert_int_equal(aq_store_rate(f->store, others[i], false, 0, &count, &err), 0);
         assert_int_equal(count, 0);
     }
 }
@@ -383,7 +383,7 @@ static void version_1_is_brought_up_to_date(void **state)
     assert_int_equal(version, 4);
     assert_int_equal(aq_store_report(f.store, again.id, &report, &err), 0);
     assert_int_equal(aq_store_begin(f.store, &again, &err), -EEXIST);
-    assert_int_equal(aq_store_rate(f.store, "Acme", 1790000000, &count, &err), 0);
+    assert_int_equal(aq_store_rate(f.store, "Acme", false, 1790000000, &count, &err), 0);
     assert_int_equal(count, 1); /* the row of version 1 is found by the folded form */
     assert_int_equal(alike(&f, "calender-sync", 2, &found), 1); /* through the new keys */
     assert_string_equal(found[0].publisher, "otto");
