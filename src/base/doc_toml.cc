@@ -1,6 +1,18 @@
 // TOML by toml++, the one place where C++ is spoken: a page that turns its tree into ours. Nothing
 // is thrown across the border. Depth is judged by doc_toml.c before the library sees the text,
 // because it takes its stack from the nesting of the input.
+#include <stdexcept>
+
+// The library asserts what its input can make untrue ("[[:" as a table's name): that is an error of
+// the text, never the end of the process.
+namespace
+{
+[[noreturn]] void not_toml()
+{
+    throw std::logic_error("a key or value that TOML does not have");
+}
+} // namespace
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : not_toml())
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -105,6 +117,8 @@ try {
     auto why = e.description();
     return aq_build_fail(b, at.line ? at.line : 1, at.column, "%.*s",
                          static_cast<int>(std::min<size_t>(why.size(), 200)), why.data());
+} catch (const std::logic_error &e) {
+    return aq_build_fail(b, 1, 0, "%s", e.what());
 } catch (...) {
     return aq_fail(b->err, -ENOMEM, "%s: the TOML reader gave up", b->name);
 }

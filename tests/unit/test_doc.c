@@ -257,6 +257,9 @@ static void toml_trees(void **state)
     same_tree(aq_doc_toml, "\"é é\" = { n = 7 }\n", "1:{1é é={1n=i(7)}}");
     same_tree(aq_doc_toml, "a = \"\"\"x\"\"\"\"\"\nb.c = '''q'''\n", "1:{1a='x\"\"' 2b={2c='q'}}");
     must_refuse(aq_doc_toml, "a = 1\na = 2\n", 12, "in:2:");
+    must_refuse(aq_doc_toml, "[[:>:>", 6, "in:1: ");
+    must_refuse(aq_doc_toml, "[:]", 3, "in:1: ");
+    must_refuse(aq_doc_toml, "a.: = 1", 7, "in:1:");
     must_refuse(aq_doc_toml, "a = \"x\n", 7, "in:1: a text");
     must_refuse(aq_doc_toml, "a = \"\\u0000\"", 12, "in:1");
     must_refuse(aq_doc_toml, "[a\n", 3, "in:");
