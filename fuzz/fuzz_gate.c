@@ -33,14 +33,16 @@ static void look_at_readme(const char *text, size_t len)
 
 static void look_at_field(const char *text)
 {
-    aq_license l;
+    aq_license l, one;
 
     aq_license_parse(text, &l);
     must(l.count <= AQ_LICENSE_IDS);
     must(l.state != AQ_LICENSE_SLOPPY || l.suggestion);
     must(l.state != AQ_LICENSE_UNKNOWN || l.reason[0]);
-    for (size_t i = 0; i < l.count; i++)
-        must(aq_spdx_license(l.ids[i], NULL) == l.ids[i]);
+    for (size_t i = 0; i < l.count; i++) {
+        aq_license_parse(l.ids[i], &one); /* an id of the list means itself */
+        must(one.state == AQ_LICENSE_GOOD && one.count == 1 && one.ids[0] == l.ids[i]);
+    }
 }
 
 static void look_at_name(const char *name)

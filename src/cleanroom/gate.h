@@ -30,8 +30,6 @@ typedef struct aq_license {
 
 /* Reads a licence field: SPDX first, then the usual loose spellings. */
 void aq_license_parse(const char *text, aq_license *ret);
-/* One identifier of the list in any case; NULL if it is none. */
-const char *aq_spdx_license(const char *id, const char **instead);
 
 /* Families of licences that are recognised by their text: bits of one mask. */
 typedef enum aq_license_family {

@@ -60,6 +60,9 @@ json_t *aq_report_sarif(const json_t *report); /* SARIF 2.1.0, new reference */
 enum { AQ_CHECKLIST = 10 };
 json_t *aq_checklist(const aq_report_in *in);
 
+/* "0.1.0+5f0c…": the version, and the first digits of a digest of all sources. The same on every
+ * machine for the same sources. */
+const char *aq_engine(void);
 /* Digest of the rule table and of every data table that can change a finding. */
 aq_digest aq_rules_digest(void);
 size_t aq_rules_count(void); /* beside it, so that tests can hold the rule set still */

@@ -277,7 +277,7 @@ static json_t *rules_json(void)
     json_t *o = json_object();
 
     set_digest(o, "digest", &digest);
-    set(o, "engine", AQ_VERSION);
+    set(o, "engine", aq_engine());
     set_int(o, "count", aq_rules_count());
     return o;
 }

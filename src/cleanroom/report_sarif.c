@@ -96,7 +96,7 @@ static json_t *driver_json(const json_t *report)
     json_object_set_new(o, "name", json_string("Aquarium"));
     json_object_set_new(o, "fullName", json_string("Aquarium clean room"));
     json_object_set_new(o, "semanticVersion",
-                        json_string(aq_part_at(report, "rules", "engine", AQ_VERSION)));
+                        json_string(aq_part_at(report, "rules", "engine", aq_engine())));
     json_object_set_new(o, "rules", rules);
     return o;
 }

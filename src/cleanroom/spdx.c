@@ -34,15 +34,6 @@ static const listed *find(const listed *table, size_t count, const char *id)
     return bsearch(id, table, count, sizeof *table, by_id);
 }
 
-const char *aq_spdx_license(const char *id, const char **instead)
-{
-    const listed *row = find(licenses, sizeof licenses / sizeof *licenses, id);
-
-    if (instead)
-        *instead = row ? row->instead : NULL;
-    return row ? row->id : NULL;
-}
-
 /* ---- expressions ---- */
 
 typedef struct reader {

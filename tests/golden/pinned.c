@@ -1,7 +1,7 @@
 /* What differs from run to run, or from one machine and one rule set to the next, held still for
- * the golden documents: the clock, random ids, the digest and number of rules, and what the report
- * says of this host's jail (the jail itself is the real one). The linker's --wrap sends the rooms'
- * calls here; see meson.build. The instance key is a file, which the tests write. */
+ * the golden documents: the clock, random ids, the engine, the digest and number of rules, and what
+ * the report says of this host's jail (the jail itself is the real one). The linker's --wrap sends
+ * the rooms' calls here; see meson.build. The instance key is a file, which the tests write. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -13,6 +13,7 @@ int64_t __wrap_aq_now(void);
 ssize_t __wrap_getrandom(void *data, size_t len, unsigned flags);
 aq_digest __wrap_aq_rules_digest(void);
 size_t __wrap_aq_rules_count(void);
+const char *__wrap_aq_engine(void);
 void __wrap_aq_jail_containment(const aq_jail *j, aq_buf *text);
 
 int64_t __wrap_aq_now(void)
@@ -42,6 +43,11 @@ aq_digest __wrap_aq_rules_digest(void)
 size_t __wrap_aq_rules_count(void)
 {
     return 100;
+}
+
+const char *__wrap_aq_engine(void)
+{
+    return "0.1.0";
 }
 
 void __wrap_aq_jail_containment(const aq_jail *j, aq_buf *text)

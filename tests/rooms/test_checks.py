@@ -92,6 +92,10 @@ def test_lost_table(tree):
 
 def test_sizes(tree):
     body = "    x();\n"
+    for folder in ("tests/unit", "fuzz", "bench"):
+        path = put(tree, f"{folder}/a.c", "void f(void)\n{\n" + body * (rooms.MAX_FUNCTION + 1) + "}\n")
+        assert f"{folder}/a.c:2: function of 61 lines" in rooms.check_sizes(tree)[0]
+        path.unlink()
     put(tree, "src/low/a.c", "void f(void)\n{\n" + body * rooms.MAX_FUNCTION + "}\n")
     assert rooms.check_sizes(tree) == []
     put(tree, "src/low/a.c", "void f(void)\n{\n" + body * (rooms.MAX_FUNCTION + 1) + "}\n")

@@ -22,87 +22,60 @@
 #include "base/io.h"
 #include "jail/jail.h"
 
+/* What a parser that was taken over would try: a system call and its arguments. */
+enum { PAGE = 4096 };
+static char page[PAGE];
+static const struct {
+    long number, args[6];
+} tries[] = {
+    {SYS_open, {(long)"/etc/passwd", O_RDONLY}},
+    {SYS_openat, {AT_FDCWD, (long)"/etc/passwd", O_RDONLY}},
+    {SYS_openat, {AT_FDCWD, (long)"/tmp/aquarium-escape", O_WRONLY | O_CREAT, 0600}},
+    {SYS_socket, {AF_INET, SOCK_STREAM, 0}},
+    {SYS_connect, {3, (long)page, 16}},
+    {SYS_execve, {(long)"/bin/true", 0, 0}},
+    {SYS_fork, {0}},
+    {SYS_clone, {SIGCHLD, 0, 0, 0, 0}},
+    {SYS_clone3, {(long)page, 64}},
+    {SYS_ptrace, {PTRACE_TRACEME, 0, 0, 0}},
+    {SYS_kill, {1, SIGKILL}},
+    {SYS_tgkill, {1, 1, SIGKILL}},
+    {SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}},
+    {SYS_mprotect, {(long)page, 4096, PROT_READ | PROT_EXEC}},
+    {SYS_process_vm_readv, {1, 0, 0, 0, 0, 0}},
+    {SYS_newfstatat, {AT_FDCWD, (long)"/etc/passwd", (long)page, 0}},
+    {SYS_prctl, {PR_SET_DUMPABLE, 1, 0, 0, 0}},
+    {SYS_setrlimit, {RLIMIT_AS, (long)page}},
+    {SYS_unshare, {0}},
+    {SYS_mount, {(long)"none", (long)"/", (long)"tmpfs", 0, 0}},
+    {SYS_getdents64, {4, (long)page, PAGE}},
+    {SYS_unlink, {(long)"/tmp/x"}},
+    {SYS_memfd_create, {(long)"x", 0}},
+    {SYS_io_uring_setup, {1, (long)page}},
+    {SYS_bpf, {0, (long)page, 8}},
+    {SYS_dup2, {3, 100}},
+    {0x40000000 | SYS_getpid, {0}}, /* an x32 number */
+    {SYS_pidfd_open, {1, 0}},
+    {SYS_shmget, {1, 4096, 0600}},
+    {SYS_readlink, {(long)"/proc/self/exe", (long)page, PAGE}},
+    {SYS_sendto, {3, (long)page, 1, 0, 0, 0}},
+    {SYS_rt_sigaction, {SIGSYS, 0, 0, 8}},
+};
+enum { TRIES = sizeof tries / sizeof *tries, ATTEMPTS = TRIES + 1 };
+
 /* One attempt by number; returns the system call's result if it was let through. */
 static long attempt(unsigned n)
 {
-    static char page[4096];
+    long r = -1;
 
-    switch (n) {
-    case 0:
-        return syscall(SYS_open, "/etc/passwd", O_RDONLY);
-    case 1:
-        return syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
-    case 2:
-        return syscall(SYS_openat, AT_FDCWD, "/tmp/aquarium-escape", O_WRONLY | O_CREAT, 0600);
-    case 3:
-        return syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
-    case 4:
-        return syscall(SYS_connect, 3, page, 16);
-    case 5:
-        return syscall(SYS_execve, "/bin/true", NULL, NULL);
-    case 6:
-        return syscall(SYS_fork);
-    case 7:
-        return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-    case 8:
-        return syscall(SYS_clone3, page, 64);
-    case 9:
-        return syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
-    case 10:
-        return syscall(SYS_kill, 1, SIGKILL);
-    case 11:
-        return syscall(SYS_tgkill, 1, 1, SIGKILL);
-    case 12:
-        return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                       0);
-    case 13:
-        return syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_EXEC);
-    case 14:
-        return syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0);
-    case 15:
-        return syscall(SYS_newfstatat, AT_FDCWD, "/etc/passwd", page, 0);
-    case 16:
-        return syscall(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
-    case 17:
-        return syscall(SYS_setrlimit, RLIMIT_AS, page);
-    case 18:
-        return syscall(SYS_unshare, 0);
-    case 19:
-        return syscall(SYS_mount, "none", "/", "tmpfs", 0, NULL);
-    case 20:
-        return syscall(SYS_getdents64, 4, page, sizeof page);
-    case 21:
-        return syscall(SYS_unlink, "/tmp/x");
-    case 22:
-        return syscall(SYS_memfd_create, "x", 0);
-    case 23:
-        return syscall(SYS_io_uring_setup, 1, page);
-    case 24:
-        return syscall(SYS_bpf, 0, page, 8);
-    case 25:
-        return syscall(SYS_dup2, 3, 100);
-    case 26:
-        return syscall(0x40000000 | SYS_getpid); /* an x32 number */
-    case 27:
-        return syscall(SYS_pidfd_open, 1, 0);
-    case 28:
-        return syscall(SYS_shmget, 1, 4096, 0600);
-    case 29:
-        return syscall(SYS_readlink, "/proc/self/exe", page, sizeof page);
-    case 30:
-        return syscall(SYS_sendto, 3, page, 1, 0, NULL, 0);
-    case 31:
-        return syscall(SYS_rt_sigaction, SIGSYS, NULL, NULL, 8);
-    case 32: { /* a call of the other architecture, through its own gate */
-        long r;
+    if (n < TRIES) {
+        const long *a = tries[n].args;
+        return syscall(tries[n].number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
+    if (n == TRIES) /* a call of the other architecture, through its own gate */
         __asm__ volatile("int $0x80" : "=a"(r) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
-        return r;
-    }
-    default:
-        return -1;
-    }
+    return r;
 }
-enum { ATTEMPTS = 33 };
 
 static int job_attempt(aq_jail_io *io, aq_err *err)
 {
