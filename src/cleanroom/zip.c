@@ -22,6 +22,7 @@ enum {
     WINDOW = 256 << 10,
     OUT = 256 << 10,
     ENTRIES_MAX = 1 << 20,
+    PIPE_BLOCK = 10240,
 };
 #define DIRECTORY_MAX (UINT64_C(128) << 20)
 
@@ -604,6 +605,21 @@ static int one_entry(zip *z, size_t i, uint64_t *at, aq_err *err)
     return give(z, e, data, err);
 }
 
+/* A packer that writes to a pipe fills its last block with zeros. */
+static bool padded(const zip *z)
+{
+    uint64_t len = z->a->source.size - z->end;
+    uint8_t tail[PIPE_BLOCK];
+
+    if (len == 0 || len >= sizeof tail || z->a->source.size % sizeof tail != 0 ||
+        aq_source_read(&z->a->source, z->end, tail, (size_t)len) != (ssize_t)len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (tail[i] != 0)
+            return false;
+    return true;
+}
+
 static int walk(zip *z, aq_err *err)
 {
     uint64_t at = 0;
@@ -633,6 +649,10 @@ static int walk(zip *z, aq_err *err)
         (r = hidden(z, z->cd_end - z->start - z->cd_size, "between directory and end", err)) < 0)
         return r;
     z->a->read += z->cd_size + (z->end - z->cd_end);
+    if (padded(z)) {
+        z->a->read += z->a->source.size - z->end;
+        return 0;
+    }
     return hidden(z, z->a->source.size - z->end, "after the end", err);
 }
 

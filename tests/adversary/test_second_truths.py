@@ -295,6 +295,14 @@ def test_zip_of_old_programs_for_windows(see):
     assert "intake.path.parent" in seen["rules"]
 
 
+def test_zip_that_was_written_to_a_pipe(see):
+    data = zip_bytes(*GOOD)
+    filled = data + bytes(-len(data) % 10240)
+    assert clean(see(filled))
+    for bad in (filled[:-1] + b"x", filled + bytes(10240), data + bytes(100)):
+        assert HIDDEN in see(bad)["rules"]
+
+
 def test_parent_between_backslashes(see, tmp_path):
     assert "intake.path.parent" in see(tar_bytes(*GOOD, ("a\\..\\..\\x", b"1")))["rules"]
     (tmp_path / "folder").mkdir()
