@@ -259,6 +259,7 @@ static void toml_trees(void **state)
     must_refuse(aq_doc_toml, "a = 1\na = 2\n", 12, "in:2:");
     must_refuse(aq_doc_toml, "[[:>:>", 6, "in:1: ");
     must_refuse(aq_doc_toml, "[:]", 3, "in:1: ");
+    must_refuse(aq_doc_toml, "\xca\x8f = 1", 6, "in:1:"); /* a letter beyond ASCII is no key */
     must_refuse(aq_doc_toml, "a.: = 1", 7, "in:1:");
     must_refuse(aq_doc_toml, "a = \"x\n", 7, "in:1: a text");
     must_refuse(aq_doc_toml, "a = \"\\u0000\"", 12, "in:1");
