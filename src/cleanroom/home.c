@@ -81,14 +81,18 @@ static int open_home(const char *path, bool make, bool lost, aq_home *ret, aq_er
     h.dirfd = open(h.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (h.dirfd < 0)
         return aq_fail_errno(err, "cannot open the state folder %s", h.path);
-    if ((r = check_owner(&h, err)) < 0 || (r = aq_keys_open(h.dirfd, &h.keys, err)) < 0 ||
-        (r = aq_store_open(h.path, &h.store, err)) < 0)
+    if ((r = check_owner(&h, err)) < 0)
+        return r;
+    /* Keys and ledger name their files from the state folder on. */
+    if ((r = aq_keys_open(h.dirfd, &h.keys, err)) < 0)
+        return aq_err_within(err, "state folder %s", h.path);
+    if ((r = aq_store_open(h.path, &h.store, err)) < 0)
         return r;
     r = open_ledger(&h, make, err);
     if (r == -EBADMSG && lost && !h.ledger)
         r = 0;
     if (r < 0)
-        return r;
+        return aq_err_within(err, "state folder %s", h.path);
     *ret = h;
     h = (aq_home){.dirfd = -1};
     return 0;

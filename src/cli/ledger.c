@@ -77,7 +77,9 @@ static int verify(aq_home *home, const aq_args *args)
     aq_err err = {0};
     int r = aq_ledger_verify(home->ledger, &audit, &err);
 
-    if (r == 0)
+    if (r < 0)
+        aq_err_within(&err, "%s/ledger", home->path);
+    else
         r = aq_home_check_ledger(home, &err);
     return say_verified(args, &audit, r < 0 ? &err : NULL);
 }

@@ -50,17 +50,23 @@ static int read_secret(int fd, uint8_t secret[static AQ_KEY_LEN], aq_err *err)
     if (fstat(fd, &st) < 0)
         return aq_fail_errno(err, "cannot look at keys/%s", key_name);
     if (!S_ISREG(st.st_mode))
-        return aq_fail(err, -EINVAL, "keys/%s is not a plain file", key_name);
+        return aq_fail(err, -EINVAL, "keys/%s is not a plain file: put the key itself there",
+                       key_name);
     if (st.st_mode & 077)
         return aq_fail(err, -EPERM,
                        "keys/%s can be read or written by others (mode %04o): run chmod 600 on it, "
                        "and replace it if somebody else may have read it",
                        key_name, (unsigned)(st.st_mode & 07777));
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return aq_fail(err, -EPERM, "keys/%s belongs to another user", key_name);
+        return aq_fail(
+            err, -EPERM,
+            "keys/%s belongs to another user: use a state folder of your own (--state DIR)",
+            key_name);
     if (aq_read_full(fd, secret, AQ_KEY_LEN) != AQ_KEY_LEN || aq_read_full(fd, &extra, 1) != 0)
-        return aq_fail(err, -EINVAL, "keys/%s must hold exactly %d bytes, it has %lld", key_name,
-                       AQ_KEY_LEN, (long long)st.st_size);
+        return aq_fail(err, -EINVAL,
+                       "keys/%s must hold exactly %d bytes, it has %lld: put the real key back; "
+                       "without it start anew with another state folder (--state DIR)",
+                       key_name, AQ_KEY_LEN, (long long)st.st_size);
     for (int i = 0; i < AQ_KEY_LEN; i++)
         all |= secret[i];
     /* What a file system may leave of a file whose bytes never reached the disk. */

@@ -463,3 +463,24 @@ def test_closed_standard_descriptors(aquarium, tmp_path, closed):
     aquarium.run("ledger", "verify", check=0)
     for path in [p for p in (aquarium.state / "state").rglob("*") if p.is_file()]:
         assert not path.read_bytes().startswith(b'{"schema":"aquarium/report'), path
+
+
+def test_a_short_key_is_named_with_its_folder_and_a_next_step(aquarium):
+    state = aquarium.state / "state"
+    (state / "keys").mkdir(parents=True, mode=0o700)
+    state.chmod(0o700)
+    (state / "keys/instance.key").write_bytes(b"short")
+    (state / "keys/instance.key").chmod(0o600)
+    done = aquarium.run("validate", SKILL, check=70)
+    assert f"{state}: keys/instance.key".encode() in done.stderr
+    assert b"put the real key back" in done.stderr and b"--state" in done.stderr
+
+
+def test_a_damaged_ledger_is_named_with_its_folder(aquarium):
+    aquarium.run("validate", SKILL, check=3)
+    journal = aquarium.state / "state/ledger/journal/0"
+    data = bytearray(journal.read_bytes())
+    data[40] ^= 1
+    journal.write_bytes(data)
+    done = aquarium.run("ledger", "verify", check=2)
+    assert str(aquarium.state / "state").encode() in done.stdout
