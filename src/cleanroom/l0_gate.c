@@ -177,11 +177,15 @@ void aq_gate_attributes(const aq_stage_input *in, aq_findings *out)
     for (aq_attribute a = 0; a < AQ_ATTRIBUTES; a++) {
         aq_need need = aq_gate_need(m, a);
 
+        /* Only a README can be looked for without the manifest. */
+        if (in->manifest_unread && a != AQ_ATTRIBUTE_README)
+            continue;
         if (need > AQ_WANTED && !present(in, a))
             aq_findings_add(out, rule_for(a, need, in->unread), NULL, "This %s has no %s",
                             aq_kind_title(m->kind), what[a]);
     }
-    not_given(in, out);
+    if (!in->manifest_unread)
+        not_given(in, out);
 }
 
 /* ---- README ---- */

@@ -51,7 +51,8 @@ typedef struct aq_stage_input {
     const aq_policy *policy;
     aq_store *store; /* asked, never written, by a stage */
     aq_admission admission;
-    bool unread; /* intake could not read all of it: what seems missing may be in there */
+    bool unread;          /* intake could not read all of it: what seems missing may be in there */
+    bool manifest_unread; /* the manifest itself: what it says or leaves out is not known */
 } aq_stage_input;
 
 typedef struct aq_stage {

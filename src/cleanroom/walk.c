@@ -150,6 +150,18 @@ static int run_stage(walk *w, const aq_stage_input *in, aq_layer layer, aq_err *
     return close_stage(w, layer, err);
 }
 
+static bool manifest_unread(const walk *w)
+{
+    const char *file = w->intake.manifest.file;
+
+    for (size_t i = 0; file && i < w->findings->count; i++) {
+        const aq_finding *f = &w->findings->items[i];
+        if (f->rule == AQ_RULE_MANIFEST_UNREADABLE && f->file && strcmp(f->file, file) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int run_stages(walk *w, aq_err *err)
 {
     const aq_stage_input in = {.submission = &w->intake.submission,
@@ -158,7 +170,8 @@ static int run_stages(walk *w, aq_err *err)
                                .policy = &w->policy,
                                .store = w->home->store,
                                .admission = w->admission,
-                               .unread = w->unread};
+                               .unread = w->unread,
+                               .manifest_unread = manifest_unread(w)};
     aq_layer ended = AQ_LAYER_COUNT;
     int r = aq_store_view(w->home->store, &w->store_snapshot, &w->known_names, err);
 

@@ -33,6 +33,7 @@ typedef struct scene {
     aq_policy policy;
     aq_findings *findings;
     bool unread; /* intake could not read all of it */
+    bool manifest_unread;
 } scene;
 
 static inline int set_up(void **state)
@@ -106,6 +107,7 @@ static inline void gate(scene *s)
     aq_err err = {0};
 
     aq_budget_init(&budget);
+    in.manifest_unread = s->manifest_unread;
     in.unread = s->unread || s->package.unread_count > 0;
     assert_int_equal(
         aq_admit(&s->submission, &s->policy, s->store, 1800000000, &in.admission, &err), 0);

@@ -53,6 +53,12 @@ static void missing_attributes_are_told(void **state)
     judge(s, "notes.txt", "nothing here");
     not_found(s, MANIFEST_NONE);
     found(s, UNREAD);
+    s->manifest_unread = true; /* what it leaves out is not known, so nothing is said of it */
+    judge(s, "arc-manifest.yaml", "schema: arc/v1\ntype: skill\nversion: 1.0.0\n");
+    not_found(s, ATTRIBUTE_MISSING);
+    not_found(s, ATTRIBUTE_WANTED);
+    not_found(s, CAPABILITIES_UNSAID);
+    found(s, README_MISSING);
 }
 
 static void every_type_and_kind_has_its_row(void **state)
