@@ -226,9 +226,7 @@ static int file(walk *w, int dir, const char *leaf, aq_err *err)
 /* No file of the package, and part of its digest all the same. */
 static void left_out(walk *w, const char *kind, const char *what, size_t len)
 {
-    aq_digest content = aq_sha256(what, len);
-
-    if (!aq_front_left_out(w->front, kind, w->path.data, w->path.len, &content))
+    if (!aq_front_left_out(w->front, kind, w->path.data, w->path.len, what, len))
         over_budget(w, AQ_BUDGET_FILES, 0, true);
 }
 
@@ -236,16 +234,15 @@ static void link_at(walk *w, int dir, const char *leaf)
 {
     char target[4097];
     ssize_t n = readlinkat(dir, leaf, target, sizeof target - 1);
-    bool stays;
 
     if (n < 0) {
         unreadable(w, "link", errno);
         return;
     }
     target[n] = '\0';
-    stays = aq_link_stays(aq_buf_str(&w->path), target, (size_t)n);
-    aq_findings_add(w->front->findings, stays ? AQ_RULE_INTAKE_LINK : AQ_RULE_INTAKE_LINK_ESCAPE,
-                    aq_buf_str(&w->path), "Symbolic link to %.200s.", target);
+    if (!aq_link_stays(aq_buf_str(&w->path), target, (size_t)n))
+        aq_findings_add(w->front->findings, AQ_RULE_INTAKE_LINK_ESCAPE, aq_buf_str(&w->path),
+                        "Symbolic link to %.200s.", target);
     left_out(w, "link", target, (size_t)n);
 }
 

@@ -213,7 +213,7 @@ static aq_digest envelope_digest(const char *path)
     aq_auto_free char *text = aq_realloc(NULL, AQ_ENVELOPE_BYTES + 1, 1);
     aq_auto_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : aq_pread_full(fd, text, AQ_ENVELOPE_BYTES + 1, 0);
-    aq_left_out left = {"envelope", "", aq_sha256(text, n < 0 ? 0 : (size_t)n)};
+    aq_left_out left = {"envelope", "", aq_sha256(text, n < 0 ? 0 : (size_t)n), NULL};
 
     return aq_package_digest(NULL, 0, &left, 1);
 }

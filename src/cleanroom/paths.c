@@ -78,6 +78,30 @@ bool aq_link_stays(const char *path, const char *target, size_t target_len)
     return true;
 }
 
+void aq_link_resolve(const char *path, const char *target, aq_buf *ret)
+{
+    const char *slash = strrchr(path, '/');
+
+    aq_buf_clear(ret);
+    aq_buf_add(ret, path, slash ? (size_t)(slash - path) : 0);
+    while (*target) {
+        size_t n = strcspn(target, "/");
+
+        if (n == 2 && target[0] == '.' && target[1] == '.') {
+            const char *last = ret->len ? memrchr(ret->data, '/', ret->len) : NULL;
+
+            ret->len = last ? (size_t)(last - ret->data) : 0;
+        } else if (n > 0 && !(n == 1 && target[0] == '.')) {
+            if (ret->len)
+                aq_buf_addc(ret, '/');
+            aq_buf_add(ret, target, n);
+        }
+        target += n + (target[n] == '/');
+    }
+    aq_buf_reserve(ret, 1);
+    ret->data[ret->len] = '\0';
+}
+
 const char *aq_part_of_package(const char *name)
 {
     static const struct {

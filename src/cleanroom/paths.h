@@ -38,5 +38,8 @@ void aq_path_set_free(aq_path_set *s);
 aq_seen aq_path_set_add(aq_path_set *s, const char *path, size_t len, bool folder);
 size_t aq_path_set_folders(const aq_path_set *s);
 
+/* Where such a link leads, as a path of the package; for one that stays inside. */
+void aq_link_resolve(const char *path, const char *target, aq_buf *ret);
+
 /* What a file of this name is usually one part of ("a skill"), or NULL. */
 const char *aq_part_of_package(const char *name);

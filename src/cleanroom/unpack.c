@@ -1,6 +1,7 @@
 /* Unpacking, the front's side: opens the input, lets a jail read it, believes nothing, and fills
  * the package's image with what it is told. See intake.h. */
 #include "cleanroom/unpack.h"
+#include "cleanroom/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +39,10 @@ void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_
 }
 
 bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t path_len,
-                       const aq_digest *content)
+                       const char *what, size_t what_len)
 {
+    bool link = strcmp(kind, "link") == 0;
+
     if (f->left_count >= f->budget->limit[AQ_BUDGET_FILES])
         return false;
     if (f->left_count == f->left_cap) {
@@ -47,7 +50,8 @@ bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t p
         f->left = aq_realloc(f->left, f->left_cap, sizeof *f->left);
     }
     f->left[f->left_count++] =
-        (aq_left_out){kind, aq_arena_strndup(f->arena, path, path_len), *content};
+        (aq_left_out){kind, aq_arena_strndup(f->arena, path, path_len), aq_sha256(what, what_len),
+                      link ? aq_arena_strndup(f->arena, what, what_len) : NULL};
     return true;
 }
 
@@ -175,7 +179,6 @@ static int take_left_out(aq_front *f, const char *p, size_t len, aq_err *err)
     const char *kind = len > 0 && p[0] == AQ_LEFT_LINK ? "link" : "special";
     uint32_t path_len;
     const size_t start = 1 + sizeof path_len;
-    aq_digest content;
 
     if (len < start || (p[0] != AQ_LEFT_LINK && p[0] != AQ_LEFT_SPECIAL))
         return aq_fail(err, -EBADMSG, "malformed link or device");
@@ -183,8 +186,8 @@ static int take_left_out(aq_front *f, const char *p, size_t len, aq_err *err)
     if (path_len > len - start ||
         !aq_path_canonical(p + start, path_len, f->budget->limit[AQ_BUDGET_PATH]))
         return aq_fail(err, -EBADMSG, "malformed link or device");
-    content = aq_sha256(p + start + path_len, len - start - path_len);
-    if (!aq_front_left_out(f, kind, p + start, path_len, &content))
+    if (!aq_front_left_out(f, kind, p + start, path_len, p + start + path_len,
+                           len - start - path_len))
         return aq_fail(err, -EBADMSG, "more links than allowed");
     return 0;
 }
@@ -577,12 +580,50 @@ static void seal_digest(aq_front *f, aq_package *p)
             aq_buf_addf(&why, "%s %llu", f->unread[i].reason,
                         (unsigned long long)f->unread[i].bytes);
             left[count++] =
-                (aq_left_out){"unread", f->unread[i].place, aq_sha256(why.data, why.len)};
+                (aq_left_out){"unread", f->unread[i].place, aq_sha256(why.data, why.len), NULL};
         }
     } else {
-        left[count++] = (aq_left_out){"artifact", "", p->packed};
+        left[count++] = (aq_left_out){"artifact", "", p->packed, NULL};
     }
     p->digest = aq_package_digest(p->files, p->count, left, count);
+}
+
+/* A link whose name decides what a package is or starts must be a file: readers that drop links and
+ * readers that follow them would see two packages. */
+static bool name_decides(const char *path)
+{
+    static const char *const names[] = {
+        "SKILL.md",          "plugin.json",     "marketplace.json", ".mcp.json",    "hooks.json",
+        "arc-manifest.yaml", "arc-bundle.yaml", "server.json",      "package.json", "manifest.json",
+        "pyproject.toml",    "setup.py",        "settings.json",
+    };
+    const char *slash = strrchr(path, '/');
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(slash ? slash + 1 : path, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Links that stay inside; those that lead out were told when they were met. What a link means is
+ * known only when all files are. */
+static void tell_links(aq_front *f, const aq_package *p)
+{
+    size_t around = f->wrapper ? strlen(f->wrapper) + 1 : 0;
+
+    for (size_t i = 0; i < f->left_count; i++) {
+        const aq_left_out *l = &f->left[i];
+        const char *path = strlen(l->path) > around ? l->path + around : l->path;
+        aq_auto_buf to = {0};
+        bool inside;
+
+        if (!l->target || !aq_link_stays(l->path, l->target, strlen(l->target)))
+            continue;
+        aq_link_resolve(path, l->target, &to);
+        inside = aq_package_find(p, aq_buf_str(&to)) && !name_decides(path);
+        aq_findings_add(f->findings, inside ? AQ_RULE_INTAKE_LINK_INSIDE : AQ_RULE_INTAKE_LINK,
+                        path, "Symbolic link to %.200s.", l->target);
+    }
 }
 
 static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
@@ -597,6 +638,7 @@ static int finish(aq_front *f, const char *path, aq_package *p, aq_err *err)
     if (p->count == 0 && !f->findings->incomplete)
         aq_findings_add(f->findings, AQ_RULE_INTAKE_EMPTY, NULL, "There is no file in it.");
     seal_digest(f, p);
+    tell_links(f, p);
     r = aq_front_inspect(f, p, err);
     p->unread = in_arena(f->arena, f->unread, f->unread_count, sizeof *f->unread);
     p->unread_count = f->unread_count;

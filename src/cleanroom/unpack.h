@@ -43,7 +43,7 @@ void aq_front_unread(aq_front *f, const char *place, const char *reason, uint64_
 /* Makes something that is no file of the package count in its digest; `kind` must live for ever.
  * False when there are more of them than files are allowed. */
 bool aq_front_left_out(aq_front *f, const char *kind, const char *path, size_t path_len,
-                       const aq_digest *content);
+                       const char *what, size_t what_len);
 /* A folder that may hold nothing: its name is looked at with the others. */
 bool aq_front_add_folder(aq_front *f, const char *path, size_t len);
 void aq_front_progress(aq_front *f);

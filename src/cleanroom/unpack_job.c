@@ -198,9 +198,10 @@ static int link_entry(job *j, const aq_entry *e, aq_err *err)
     stays =
         aq_link_stays(aq_buf_str(&j->path), e->link, e->link_len) &&
         (!e->short_link || aq_link_stays(aq_buf_str(&j->path), e->short_link, e->short_link_len));
-    aq_archive_finding(&j->archive, stays ? AQ_RULE_INTAKE_LINK : AQ_RULE_INTAKE_LINK_ESCAPE, false,
-                       e->name, e->name_len, "Symbolic link to %.*s.",
-                       (int)(e->link_len < 200 ? e->link_len : 200), e->link);
+    if (!stays)
+        aq_archive_finding(&j->archive, AQ_RULE_INTAKE_LINK_ESCAPE, false, e->name, e->name_len,
+                           "Symbolic link to %.*s.", (int)(e->link_len < 200 ? e->link_len : 200),
+                           e->link);
     return tell_left_out(j, e, AQ_LEFT_LINK, e->link, e->link_len, err);
 }
 

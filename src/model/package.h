@@ -30,9 +30,10 @@ typedef struct aq_unread {
 /* Something of the submission that is in no file of the package but must count in its digest, so
  * that what was judged with it never passes for the same tree without it. */
 typedef struct aq_left_out {
-    const char *kind;  /* "link", "special", "unread", "artifact", "envelope" */
-    const char *path;  /* raw, or a place in words; may be empty */
-    aq_digest content; /* of the target, the kind of device, the reason, the artifact */
+    const char *kind;   /* "link", "special", "unread", "artifact", "envelope" */
+    const char *path;   /* raw, or a place in words; may be empty */
+    aq_digest content;  /* of the target, the kind of device, the reason, the artifact */
+    const char *target; /* raw, of a link; NULL for the rest */
 } aq_left_out;
 
 /* An archive inside the package: listed and counted here, opened by L2's decoders. */

@@ -198,7 +198,10 @@ def test_the_folder_around_everything(see):
 TAR_ATTACKS = {
     "link out": ([special("x", tarfile.SYMTYPE, "/etc/passwd")], "intake.link.escape"),
     "link up": ([special("a/x", tarfile.SYMTYPE, "../../x")], "intake.link.escape"),
-    "link inside": ([special("a/x", tarfile.SYMTYPE, "../README.md")], "intake.link"),
+    "link inside": ([special("a/x", tarfile.SYMTYPE, "../README.md")], "intake.link.inside"),
+    "link to nothing": ([special("a/x", tarfile.SYMTYPE, "../NONE.md")], "intake.link"),
+    "link to a folder": ([special("x", tarfile.SYMTYPE, "src")], "intake.link"),
+    "link that is a manifest": ([special("a/SKILL.md", tarfile.SYMTYPE, "../README.md")], "intake.link"),
     "hard link": ([special("x", tarfile.LNKTYPE, "README.md")], "intake.link.hard"),
     "fifo": ([special("x", tarfile.FIFOTYPE)], "intake.special"),
     "device": ([special("x", tarfile.CHRTYPE)], "intake.special"),
@@ -401,7 +404,7 @@ def test_zip_attacks_by_name(see):
 
 def test_zip_links_and_devices(see):
     for mode, data, rule in [(stat.S_IFLNK | 0o777, b"/etc/passwd", "intake.link.escape"),
-                             (stat.S_IFLNK | 0o777, b"README.md", "intake.link"),
+                             (stat.S_IFLNK | 0o777, b"README.md", "intake.link.inside"),
                              (stat.S_IFIFO | 0o644, b"", "intake.special")]:
         info = zipfile.ZipInfo("x")
         info.create_system = 3
@@ -576,7 +579,7 @@ def test_folder_with_everything(tmp_path):
         os.chdir(here)
     seen = unpack(folder)
     assert seen["paths"] == ["good"]
-    assert seen["rules"] == ["intake.link", "intake.link.escape", "intake.special"]
+    assert seen["rules"] == ["intake.link.escape", "intake.link.inside", "intake.special"]
     assert not seen["incomplete"]
     assert len([f for f in seen["findings"] if f["rule"] == "intake.special"]) == 2
 

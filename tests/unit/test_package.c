@@ -55,8 +55,8 @@ static void digest_is_the_documented_one(void **state)
 static void what_is_left_out_counts(void **state)
 {
     aq_file file = {.path = "a", .digest = aq_sha256("1", 1)};
-    aq_left_out left[] = {{"unread", "c", aq_sha256("budget", 6)},
-                          {"link", "b", aq_sha256("a", 1)}};
+    aq_left_out left[] = {{"unread", "c", aq_sha256("budget", 6), NULL},
+                          {"link", "b", aq_sha256("a", 1), "a"}};
     aq_digest d = aq_package_digest(&file, 1, left, 2), plain, again;
     char hex[AQ_SHA256_HEX];
 
