@@ -326,9 +326,10 @@ static size_t without_nuls(const char *p, size_t len)
 static void broken(tar *t, aq_rule_id rule, const char *what)
 {
     t->broken = true;
-    aq_archive_finding(t->a, rule, true, NULL, 0, "The tar archive %s at byte %llu, after %llu %s.",
-                       what, (unsigned long long)aq_stream_given(t->s),
-                       (unsigned long long)t->entries, t->entries == 1 ? "entry" : "entries");
+    aq_archive_finding(t->a, rule, true, NULL, 0,
+                       "The tar archive %s at byte %llu (as decompressed), after %llu %s.", what,
+                       (unsigned long long)aq_stream_given(t->s), (unsigned long long)t->entries,
+                       t->entries == 1 ? "entry" : "entries");
 }
 
 static void cut(tar *t)

@@ -48,10 +48,11 @@ typedef struct zip {
     uint64_t end64; /* where the locator says that the 64-bit record is */
 } zip;
 
-static void broken(zip *z, aq_rule_id rule, const char *what)
+static void broken(zip *z, aq_rule_id rule, uint64_t at, const char *what)
 {
     z->broken = true;
-    aq_archive_finding(z->a, rule, true, NULL, 0, "The zip archive %s.", what);
+    aq_archive_finding(z->a, rule, true, NULL, 0, "The zip archive %s (at byte %llu of %llu).",
+                       what, (unsigned long long)at, (unsigned long long)z->a->source.size);
 }
 
 /* ---- the end records ---- */
@@ -80,9 +81,10 @@ static int find_end(zip *z, uint8_t *record, uint64_t *ret, aq_err *err)
         }
     }
     if (exact > 1 || (found >= 0 && loose != found))
-        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has more than one end record");
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, size - len + (uint64_t)loose,
+               "has more than one end record");
     else if (loose < 0)
-        broken(z, AQ_RULE_INTAKE_TRUNCATED, "has no directory: its end is missing");
+        broken(z, AQ_RULE_INTAKE_TRUNCATED, size, "has no directory: its end is missing");
     if (z->broken)
         return 0;
     if (found < 0)
@@ -123,11 +125,11 @@ static int read_end64(zip *z, uint64_t end, aq_err *err)
     at = end - LOCATOR_LEN - END64_LEN;
     if (aq_source_read(&z->a->source, at, record, END64_LEN) != END64_LEN || !is(record, 6, 6) ||
         u64(record + 4) != END64_LEN - 12 || u64(locator + 8) > at) {
-        broken(z, AQ_RULE_INTAKE_DAMAGED, "has a 64-bit end record that makes no sense");
+        broken(z, AQ_RULE_INTAKE_DAMAGED, at, "has a 64-bit end record that makes no sense");
         return 0;
     }
     if (!end64_agrees(z, record) || u32(locator + 4) != 0 || u32(locator + 16) != 1) {
-        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has two end records that contradict each other");
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, at, "has two end records that contradict each other");
         return 0;
     }
     z->end64 = u64(locator + 8);
@@ -147,7 +149,7 @@ static void place_directory(zip *z)
     bool here, there;
 
     if (z->cd_size > z->cd_end) {
-        broken(z, AQ_RULE_INTAKE_DAMAGED, "has a directory larger than itself");
+        broken(z, AQ_RULE_INTAKE_DAMAGED, z->cd_end, "has a directory larger than itself");
         return;
     }
     before_end = z->cd_end - z->cd_size;
@@ -158,12 +160,12 @@ static void place_directory(zip *z)
     here = z->start < z->cd_end && z->cd_end - z->start >= z->cd_size && marks(z, z->start, 1, 2);
     there = marks(z, before_end, 1, 2);
     if (here && there) {
-        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has two directories");
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, before_end, "has two directories");
     } else if (there && before_end > z->start) {
         z->delta = before_end - z->start;
         z->start = before_end;
     } else if (!here) {
-        broken(z, AQ_RULE_INTAKE_DAMAGED, "has no directory where its end record says");
+        broken(z, AQ_RULE_INTAKE_DAMAGED, z->start, "has no directory where its end record says");
     }
 }
 
@@ -176,7 +178,7 @@ static int read_end(zip *z, aq_err *err)
     if (r < 0 || z->broken)
         return r;
     if (u16(e + 4) != 0 || u16(e + 6) != 0 || u16(e + 8) != u16(e + 10)) {
-        broken(z, AQ_RULE_INTAKE_UNSUPPORTED, "is one part of several");
+        broken(z, AQ_RULE_INTAKE_UNSUPPORTED, at, "is one part of several");
         return 0;
     }
     z->claimed = u16(e + 10);
@@ -190,7 +192,7 @@ static int read_end(zip *z, aq_err *err)
         return r;
     place_directory(z);
     if (!z->broken && z->has_end64 && z->end64 + z->delta != z->cd_end)
-        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has two places for its 64-bit end record");
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, z->cd_end, "has two places for its 64-bit end record");
     return 0;
 }
 
@@ -259,7 +261,7 @@ static int read_directory(zip *z, aq_err *err)
     ssize_t n;
 
     if (z->cd_size > DIRECTORY_MAX || z->claimed > ENTRIES_MAX) {
-        broken(z, AQ_RULE_INTAKE_BUDGET, "has more entries than the budget files allows");
+        broken(z, AQ_RULE_INTAKE_BUDGET, z->start, "has more entries than the budget files allows");
         return 0;
     }
     z->directory = aq_realloc(NULL, len + 1, 1);
@@ -271,7 +273,8 @@ static int read_directory(zip *z, aq_err *err)
         if (z->count == z->claimed)
             break;
         if (!parse_central(z, z->directory + at, len - at, &z->entries[z->count++], &used)) {
-            broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has a directory that programs read differently");
+            broken(z, AQ_RULE_INTAKE_AMBIGUOUS, z->start + at,
+                   "has a directory that programs read differently");
             return 0;
         }
         z->spare += u16(z->directory + at + 32) +
@@ -279,7 +282,8 @@ static int read_directory(zip *z, aq_err *err)
                                      u16(z->directory + at + 30));
     }
     if (at != len || z->count != z->claimed)
-        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, "has another number of entries than it says");
+        broken(z, AQ_RULE_INTAKE_AMBIGUOUS, z->start + at,
+               "has another number of entries than it says");
     else
         look_at_backslashes(z);
     return 0;
@@ -569,7 +573,7 @@ static int one_entry(zip *z, size_t i, uint64_t *at, aq_err *err)
     int r;
 
     if (e->local < *at) {
-        broken(z, AQ_RULE_INTAKE_ZIP_OVERLAP, "has entries that share bytes");
+        broken(z, AQ_RULE_INTAKE_ZIP_OVERLAP, e->local, "has entries that share bytes");
         return 0;
     }
     if ((r = hidden(z, e->local - *at, i ? "between entries" : "before the first entry", err)) <
@@ -588,7 +592,7 @@ static int one_entry(zip *z, size_t i, uint64_t *at, aq_err *err)
     }
     end = data + e->packed;
     if (end > next) {
-        broken(z, AQ_RULE_INTAKE_ZIP_OVERLAP, "has entries that share bytes");
+        broken(z, AQ_RULE_INTAKE_ZIP_OVERLAP, e->local, "has entries that share bytes");
         return 0;
     }
     if ((r = descriptor(z, e, end, next - end, &tail, err)) < 0)

@@ -7,9 +7,16 @@
 #include "model/manifest_internal.h"
 
 typedef struct cursor {
-    const unsigned char *p, *end;
+    const unsigned char *start, *p, *end; /* start: of the section */
     bool bad;
 } cursor;
+
+static void unreadable_at(aq_reading *r, const unsigned char *at, const char *why)
+{
+    size_t offset = (size_t)(at - (r->image + r->file->offset));
+
+    aq_reading_unreadable(r, "", aq_arena_printf(r->a, "at byte %zu: %s", offset, why));
+}
 
 static uint32_t leb(cursor *c)
 {
@@ -61,7 +68,7 @@ static void read_exports(aq_reading *r, cursor section)
         }
     }
     if (section.bad)
-        aq_reading_unreadable(r, "", "the export section does not add up");
+        unreadable_at(r, section.start, "the export section does not add up");
 }
 
 static int read_sections(aq_reading *r, cursor c, bool component)
@@ -69,15 +76,15 @@ static int read_sections(aq_reading *r, cursor c, bool component)
     enum { EXPORTS = 7 };
 
     while (c.p < c.end) {
-        const unsigned char *id = bytes(&c, 1);
+        const unsigned char *start = c.p, *id = bytes(&c, 1);
         uint32_t len = leb(&c);
         const unsigned char *body = bytes(&c, len);
         if (c.bad) {
-            aq_reading_unreadable(r, "", "a section is longer than the file");
+            unreadable_at(r, start, "a section is longer than the file");
             return -EBADMSG;
         }
         if (*id == EXPORTS && !component)
-            read_exports(r, (cursor){.p = body, .end = body + len});
+            read_exports(r, (cursor){.start = start, .p = body, .end = body + len});
     }
     return 0;
 }
