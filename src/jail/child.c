@@ -25,6 +25,7 @@ struct aq_jail_io {
     size_t queued;
     uint64_t sent; /* answer frames */
     bool finished; /* the parent's END has come */
+    bool exact;    /* not a byte beyond the frame is taken, nor a descriptor of the next one */
 };
 
 int aq_jail_fd(const aq_jail_io *io, size_t index)
@@ -49,7 +50,7 @@ static int take_control(aq_jail_io *io, struct msghdr *m, aq_err *err)
     return 0;
 }
 
-static int receive_more(aq_jail_io *io, aq_err *err)
+static int receive_more(aq_jail_io *io, size_t most, aq_err *err)
 {
     union {
         struct cmsghdr align;
@@ -64,8 +65,8 @@ static int receive_more(aq_jail_io *io, aq_err *err)
         io->in.len -= io->in_at;
         io->in_at = 0;
     }
-    aq_buf_reserve(&io->in, READ_AT_ONCE);
-    iov = (struct iovec){io->in.data + io->in.len, READ_AT_ONCE};
+    aq_buf_reserve(&io->in, most);
+    iov = (struct iovec){io->in.data + io->in.len, most};
     m.msg_control = control.space;
     m.msg_controllen = sizeof control.space;
     do
@@ -87,15 +88,16 @@ int aq_jail_recv(aq_jail_io *io, uint16_t *type, const void **payload, size_t *l
 
     *fd_count = 0;
     while (!io->finished) {
-        size_t have = io->in.len - io->in_at;
+        size_t have = io->in.len - io->in_at, need = sizeof head;
         if (have >= sizeof head) {
             memcpy(&head, io->in.data + io->in_at, sizeof head);
             if (head.len > AQ_JAIL_FRAME || head.fds > AQ_JAIL_FRAME_FDS || head.fds > io->queued)
                 return aq_fail(err, -EPROTO, "jail: malformed request");
             if (have - sizeof head >= head.len)
                 break;
+            need += head.len;
         }
-        if ((r = receive_more(io, err)) < 0)
+        if ((r = receive_more(io, io->exact ? need - have : READ_AT_ONCE, err)) < 0)
             return r;
     }
     if (io->finished || head.type == AQ_JAIL_END) {
@@ -190,7 +192,9 @@ static const aq_jail_job *find_job(const aq_jail_job *jobs, const char *name)
 }
 
 /* A child that was started ahead waits for its job. Nothing hostile has reached it: the frame is
- * the parent's own, and the descriptors get the numbers that the others get at their start. */
+ * the parent's own, and the descriptors get the numbers that the others get at their start. What
+ * follows the frame stays in the socket: the lock closes every descriptor that does not belong to
+ * the job. */
 static int wait_for_job(aq_jail_io *io, const aq_jail_job *jobs, const aq_jail_job **ret,
                         aq_err *err)
 {
@@ -199,8 +203,11 @@ static int wait_for_job(aq_jail_io *io, const aq_jail_job *jobs, const aq_jail_j
     uint16_t type;
     char name[32] = "";
     size_t len;
-    int r = aq_jail_recv(io, &type, &payload, &len, fds, &io->fd_count, err);
+    int r;
 
+    io->exact = true;
+    r = aq_jail_recv(io, &type, &payload, &len, fds, &io->fd_count, err);
+    io->exact = false;
     if (r < 0)
         return r;
     if (type != AQ_JAIL_JOB || len >= sizeof name)

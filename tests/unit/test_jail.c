@@ -571,6 +571,49 @@ static void started_ahead(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
+static pid_t only_child(void)
+{
+    FILE *f = fopen("/proc/thread-self/children", "re");
+    int pid = 0;
+
+    if (f && fscanf(f, "%d", &pid) != 1)
+        pid = 0;
+    if (f)
+        fclose(f);
+    return pid;
+}
+
+/* The job and all requests are there before the child looks: it must not take the descriptors of a
+ * request with those of its job, which are all that its lock leaves open. */
+static void requests_wait_for_the_lock(void **state)
+{
+    aq_err err = {0};
+    int fd = aq_temp_fd(NULL, &err);
+    const void *payload;
+    uint16_t type;
+    size_t len;
+    pid_t pid;
+    aq_jail *j;
+
+    (void)state;
+    assert_int_equal(dprintf(fd, "file 00"), 7);
+    aq_jail_expect(1);
+    pid = only_child();
+    assert_true(pid > 0);
+    kill(pid, SIGSTOP);
+    j = start("echo");
+    assert_int_equal(aq_jail_request(j, 3, "some", 4, &fd, 1, &err), 0);
+    assert_int_equal(aq_jail_finish(j, &err), 0);
+    kill(pid, SIGCONT);
+    assert_int_equal(aq_jail_next(j, &type, &payload, &len, &err), 1);
+    assert_int_equal(aq_jail_next(j, &type, &payload, &len, &err), 1);
+    assert_int_equal(type, 77);
+    assert_memory_equal(payload, "file 00", 7);
+    assert_int_equal(aq_jail_next(j, &type, &payload, &len, &err), 0);
+    aq_jail_stop(j);
+    close(fd);
+}
+
 /* One that was killed while it waited costs nothing but itself. */
 static void one_ahead_was_killed(void **state)
 {
@@ -610,6 +653,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(guarantee_is_stated),
         cmocka_unit_test(limits_of_the_caller),
         cmocka_unit_test(started_ahead),
+        cmocka_unit_test(requests_wait_for_the_lock),
         cmocka_unit_test(one_ahead_was_killed),
     };
 
