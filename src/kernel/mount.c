@@ -41,6 +41,8 @@ int aq_mount_new(const char *type, const aq_mount_option *options, uint64_t attr
     return mount < 0 ? refused(context, type, NULL, err) : mount;
 }
 
+/* In a user namespace the kernel does not let one look behind what others have mounted: a tree with
+ * such places in it comes whole or not at all. */
 int aq_mount_copy(int dirfd, const char *path, bool deep, uint64_t attributes, aq_err *err)
 {
     unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_NO_AUTOMOUNT |
@@ -48,6 +50,8 @@ int aq_mount_copy(int dirfd, const char *path, bool deep, uint64_t attributes, a
     aq_auto_fd int mount = open_tree(dirfd, path, flags);
     struct mount_attr attr = {.attr_set = attributes};
 
+    if (mount < 0 && errno == EINVAL && !deep)
+        return aq_mount_copy(dirfd, path, true, attributes, err);
     if (mount < 0)
         return aq_fail_errno(err, "cannot show %s inside", *path ? path : "a folder");
     if (attributes && mount_setattr(mount, "", AT_EMPTY_PATH | (deep ? AT_RECURSIVE : 0u), &attr,

@@ -22,8 +22,8 @@ typedef struct aq_mount_option {
 /* A new file system of that type, detached. Options end with an empty row; NULL for none. */
 int aq_mount_new(const char *type, const aq_mount_option *options, uint64_t attributes,
                  aq_err *err);
-/* What is at `path` now, detached, with these attributes; `deep` takes what is mounted below too.
- */
+/* What is at `path` now, detached, with these attributes; `deep` takes what is mounted below too,
+ * and so does a kernel that refuses to part them. */
 int aq_mount_copy(int dirfd, const char *path, bool deep, uint64_t attributes, aq_err *err);
 /* Adds attributes to a mount. */
 int aq_mount_restrict(int mount, uint64_t attributes, aq_err *err);
