@@ -264,6 +264,20 @@ def test_everything_that_waits(runner):
     assert outside.stdout.count(b"\n") == 15
 
 
+def test_changes_of_the_shared_folder(runner):
+    (runner.place / "sub").mkdir()
+    for name in ("kept", "changed", "gone", "touched", "sub/x"):
+        (runner.place / name).write_text(name)
+    said, _ = runner.json("sh", "-c", "echo more >> changed; touch -d yesterday changed touched; rm gone; "
+                                      "rm -r sub; echo new > made; echo out > /tmp/elsewhere")
+    here = str(runner.place)
+    changes = {c["path"]: c["change"] for c in said["observation"]["changes"]}
+    assert changes == {f"{here}/changed": "M", f"{here}/gone": "D", f"{here}/sub/": "D", f"{here}/made": "A",
+                       "/tmp/elsewhere": "A"}
+    assert (runner.place / "gone").exists() and not (runner.place / "made").exists()
+    assert (runner.place / "changed").read_text() == "changed"
+
+
 # ---- nothing escapes the record ----
 
 
