@@ -296,6 +296,19 @@ static int insert_name(aq_store *s, const aq_known *k, entries *keys, aq_err *er
     return mark_dirty(s, bucket, err);
 }
 
+/* 1 with the row in `q`, 0 when the name is not known. */
+static int find_known(aq_store *s, const aq_known *k, sqlite3_stmt **q, aq_err *err)
+{
+    int r = aq_store_statement(s, AQ_SQL_KNOWN_FIND, q, err);
+
+    if (r < 0)
+        return r;
+    aq_bind_text(*q, 1, k->namespace_ ? k->namespace_ : "");
+    aq_bind_text(*q, 2, k->name);
+    aq_bind_text(*q, 3, k->publisher);
+    return aq_store_row(s, *q, "looking for a name", err);
+}
+
 static int enter_name(aq_store *s, const aq_known *k, entries *keys, aq_err *err)
 {
     const char *space = k->namespace_ ? k->namespace_ : "";
@@ -304,12 +317,7 @@ static int enter_name(aq_store *s, const aq_known *k, entries *keys, aq_err *err
     int64_t id;
     int r;
 
-    if ((r = check_name(k, err)) < 0 || (r = aq_store_statement(s, AQ_SQL_KNOWN_FIND, &q, err)) < 0)
-        return r;
-    aq_bind_text(q, 1, space);
-    aq_bind_text(q, 2, k->name);
-    aq_bind_text(q, 3, k->publisher);
-    if ((r = aq_store_row(s, q, "looking for a name", err)) < 0)
+    if ((r = check_name(k, err)) < 0 || (r = find_known(s, k, &q, err)) < 0)
         return r;
     if (r == 0)
         return insert_name(s, k, keys, err);
@@ -392,14 +400,9 @@ static int drop_name(aq_store *s, const aq_known *k, aq_err *err)
     const char *space = k->namespace_ ? k->namespace_ : "";
     sqlite3_stmt *q;
     int64_t id;
-    int r = aq_store_statement(s, AQ_SQL_KNOWN_FIND, &q, err);
+    int r = find_known(s, k, &q, err);
 
     if (r < 0)
-        return r;
-    aq_bind_text(q, 1, space);
-    aq_bind_text(q, 2, k->name);
-    aq_bind_text(q, 3, k->publisher);
-    if ((r = aq_store_row(s, q, "looking for a name", err)) < 0)
         return r;
     if (r == 0)
         return aq_fail(err, -ENOENT, "%.200s/%.200s of publisher %.200s is not known", space,

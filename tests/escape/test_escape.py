@@ -356,8 +356,8 @@ def test_root_file_system_and_shares(worlds, tmp_path):
     (rootfs / "usr").symlink_to("/host/usr")
     (rootfs / "etc").mkdir()
     (rootfs / "etc/marker").write_text("of the root file system\n")
-    _, out = worlds.run("sh", "-c", "cat ~/work/file; echo x > ~/work/file || echo refused",
-                        options=["--share", f"{share}:/home/user/work"])
+    _, out = worlds.run("sh", "-c", "cat ~/shown/file; echo x > ~/shown/file || echo refused",
+                        options=["--share", f"{share}:/home/user/shown"])
     assert out == "shared\nrefused\n" and (share / "file").read_text() == "shared\n"
     _, out = worlds.run("/host/usr/bin/cat", "/etc/marker", "/etc/passwd",
                         options=["--rootfs", str(rootfs), "--share", "/usr:/host/usr"])

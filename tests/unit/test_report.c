@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "report_text.h"
 #include "sample.h"
 
 static void for_each(void (*check)(const char *name, const json_t *report))
@@ -340,26 +341,6 @@ static const json_t *check_row(const json_t *report, const char *risk)
         if (strcmp(aq_json_str(row, "risk"), risk) == 0)
             return row;
     return NULL;
-}
-
-static void in_text(const json_t *report, unsigned width, bool verbose, const char *want)
-{
-    aq_text_options o = {.width = width, .verbose = verbose};
-    aq_auto_buf out = {0};
-
-    aq_report_text(report, &o, &out);
-    if (!strstr(out.data, want))
-        fail_msg("“%s” is not in:\n%s", want, out.data);
-}
-
-static void not_in_text(const json_t *report, const char *never)
-{
-    aq_text_options o = {.width = 80};
-    aq_auto_buf out = {0};
-
-    aq_report_text(report, &o, &out);
-    if (strstr(out.data, never))
-        fail_msg("“%s” is in:\n%s", never, out.data);
 }
 
 static void in_html(const json_t *report, const char *want, bool there)

@@ -7,31 +7,12 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "cleanroom/report_parts.h"
+#include "report_text.h"
 #include "sample.h"
 
 static const json_t *run_of(const json_t *sarif)
 {
     return json_array_get(json_object_get(sarif, "runs"), 0);
-}
-
-static void in_text(const json_t *report, unsigned width, bool verbose, const char *want)
-{
-    aq_text_options o = {.width = width, .verbose = verbose};
-    aq_auto_buf out = {0};
-
-    aq_report_text(report, &o, &out);
-    if (!strstr(out.data, want))
-        fail_msg("“%s” is not in:\n%s", want, out.data);
-}
-
-static void not_in_text(const json_t *report, const char *never)
-{
-    aq_text_options o = {.width = 80};
-    aq_auto_buf out = {0};
-
-    aq_report_text(report, &o, &out);
-    if (strstr(out.data, never))
-        fail_msg("“%s” is in:\n%s", never, out.data);
 }
 
 /* Bytes that were not read are as bad as a stage that did not run. */
