@@ -135,7 +135,7 @@ static int take_limits(request *q)
 
         if (id < 0 || n == 0 || *end)
             return aq_say_usage(q->command, "--limit %.100s: NAME=N, with a name of %s", rows[i],
-                                "docs/formats/observation.md and a number above zero");
+                                "docs/formats/backend.md and a number above zero");
         q->plan.limits.most[id] = n;
     }
     return AQ_PARSE_RUN;
@@ -165,6 +165,23 @@ static int take_backend(request *q)
     return AQ_PARSE_RUN;
 }
 
+/* What was named must be there before anything runs: a record that cannot be written is lost. */
+static int check_places(const request *q)
+{
+    const char *rootfs = option(q, "rootfs"), *events = option(q, "events");
+    aq_auto_free char *folder = events && strcmp(events, "-") != 0 ? aq_strdup(events) : NULL;
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+
+    if (rootfs && access(rootfs, X_OK) < 0)
+        return aq_say_usage(q->command, "--rootfs %.300s: %s", rootfs, strerror(errno));
+    if (slash)
+        slash[slash == folder] = '\0';
+    if (folder && access(slash ? folder : ".", W_OK) < 0)
+        return aq_say_usage(q->command, "--events %.300s: cannot write there: %s", events,
+                            strerror(errno));
+    return AQ_PARSE_RUN;
+}
+
 static int take_request(request *q)
 {
     int r;
@@ -183,7 +200,9 @@ static int take_request(request *q)
     q->plan.output = option(q, "json") ? STDERR_FILENO : STDOUT_FILENO;
     q->plan.error = STDERR_FILENO;
     q->plan.containment = &q->held;
-    r = take_backend(q);
+    r = check_places(q);
+    if (r == AQ_PARSE_RUN)
+        r = take_backend(q);
     if (r == AQ_PARSE_RUN)
         r = take_folders(q);
     if (r == AQ_PARSE_RUN)

@@ -402,6 +402,15 @@ def test_zip_attacks_by_name(see):
         assert seen["rules"] == [rule], (name, seen["findings"])
 
 
+def test_zip_second_end_mark_in_the_comment(see):
+    """Readers that take the last mark find another end than those that ask where it must be."""
+    data = zip_bytes(*GOOD)
+    end = data.rindex(b"PK\5\6")
+    for comment, rules in ((b"PK\5\6" + b"\1" * 20, ["intake.archive.ambiguous"]), (b"plain words, 24 of them.", [])):
+        both = data[:end + 20] + len(comment).to_bytes(2, "little") + comment
+        assert see(both)["rules"] == rules, comment
+
+
 def test_zip_links_and_devices(see):
     for mode, data, rule in [(stat.S_IFLNK | 0o777, b"/etc/passwd", "intake.link.escape"),
                              (stat.S_IFLNK | 0o777, b"README.md", "intake.link.inside"),

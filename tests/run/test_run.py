@@ -97,7 +97,9 @@ def test_usage(runner):
     bad = [["run"], ["run", "--", "true"], ["run", "--quarantine"], ["run", "--quarantine", "--"],
            ["run", "--quarantine", "--limit", "nothing=1", "--", "true"],
            ["run", "--quarantine", "--backend", "magic", "--", "true"],
-           ["run", "--quarantine", "--share", "/nowhere", "--", "true"]]
+           ["run", "--quarantine", "--share", "/nowhere", "--", "true"],
+           ["run", "--quarantine", "--rootfs", "/nowhere", "--", "true"],
+           ["run", "--quarantine", "--events", "/nowhere/x", "--", "touch", "/tmp/ran"]]
     for args in bad:
         done = subprocess.run([PROGRAM, *args], cwd=runner.place, capture_output=True)
         assert done.returncode == 64, (args, done.stderr)
