@@ -18,7 +18,6 @@
 enum {
     FOLD_MAX = 1 << 16, /* bytes: a path or a name, never a document */
     DISTANCE_MAX = 256, /* bytes of a name */
-    FOLD_PASSES = 4,    /* a fold is repeated until it changes nothing */
     MARKS_FIRST = 0x300,
     MARKS_LAST = 0x36f, /* accents that combine with Latin letters */
 };
@@ -30,14 +29,12 @@ static const struct confusable {
 #include "confusables.inc"
 };
 
-/* One NFKC_Casefold pass. */
-static int fold_once(const char *s, size_t len, char **ret, size_t *ret_len)
+static int map(const char *s, size_t len, unsigned options, char **ret, size_t *ret_len)
 {
     utf8proc_uint8_t *mapped = NULL;
     utf8proc_ssize_t n =
         utf8proc_map((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)len, &mapped,
-                     (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT |
-                                         UTF8PROC_CASEFOLD | UTF8PROC_IGNORE));
+                     (utf8proc_option_t)(UTF8PROC_STABLE | (utf8proc_option_t)options));
 
     if (n < 0)
         return n == UTF8PROC_ERROR_NOMEM ? -ENOMEM : -EILSEQ;
@@ -48,33 +45,22 @@ static int fold_once(const char *s, size_t len, char **ret, size_t *ret_len)
 
 int aq_text_fold(aq_buf *out, const char *s, size_t len)
 {
-    aq_auto_free char *now = NULL;
-    size_t now_len = 0;
+    aq_auto_free char *marks = NULL, *fold = NULL;
+    size_t marks_len = 0, fold_len = 0;
     int r;
 
     if (len > FOLD_MAX)
         return -E2BIG;
     if (!aq_utf8_valid(s, len))
         return -EILSEQ;
-    if ((r = fold_once(s, len, &now, &now_len)) < 0)
+    /* Marks are put in order first: the iota below a Greek letter becomes a letter when it is
+     * folded, and no mark passes a letter after that. */
+    if ((r = map(s, len, UTF8PROC_DECOMPOSE, &marks, &marks_len)) < 0 ||
+        (r = map(marks, marks_len,
+                 UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE, &fold,
+                 &fold_len)) < 0)
         return r;
-    /* Composition can bring forth a character that folds again; most names are done after one
-     * more look. */
-    for (int pass = 1; pass < FOLD_PASSES; pass++) {
-        char *next = NULL;
-        size_t next_len = 0;
-
-        if ((r = fold_once(now, now_len, &next, &next_len)) < 0)
-            return r;
-        if (next_len == now_len && memcmp(next, now, now_len) == 0) {
-            free(next);
-            break;
-        }
-        free(now);
-        now = next;
-        now_len = next_len;
-    }
-    aq_buf_add(out, now, now_len);
+    aq_buf_add(out, fold, fold_len);
     aq_buf_str(out);
     return 0;
 }
@@ -98,14 +84,14 @@ static const char *looks_like(int32_t code)
 /* Characters of other scripts become what they look like; accents go. */
 static int to_ascii(aq_buf *out, const char *s, size_t len)
 {
-    utf8proc_uint8_t *mapped = NULL;
-    utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)len, &mapped,
-                                      (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE));
-    aq_auto_free utf8proc_uint8_t *owned = mapped;
-    const unsigned char *p = mapped, *end;
+    aq_auto_free char *apart = NULL;
+    const unsigned char *p, *end;
+    size_t n = 0;
+    int r = map(s, len, UTF8PROC_DECOMPOSE, &apart, &n);
 
-    if (n < 0)
-        return n == UTF8PROC_ERROR_NOMEM ? -ENOMEM : -EILSEQ;
+    if (r < 0)
+        return r;
+    p = (const unsigned char *)apart;
     for (end = p + n; p < end;) {
         int32_t code = aq_utf8_next(&p, end);
         const char *looks = code > 0x7f ? looks_like(code) : NULL;
@@ -115,7 +101,6 @@ static int to_ascii(aq_buf *out, const char *s, size_t len)
         else if (code >= 0 && (code < MARKS_FIRST || code > MARKS_LAST))
             aq_utf8_add(out, (uint32_t)code);
     }
-    (void)owned;
     return 0;
 }
 

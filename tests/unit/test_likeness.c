@@ -33,6 +33,9 @@ static void fold_joins_what_file_systems_join(void **state)
                      "c",
                      "abc"));                                  /* not seen */
     assert_true(same(aq_text_fold, "\xef\xac\x81le", "file")); /* ligature */
+    /* One letter with two marks, in both orders and as one character. */
+    assert_true(same(aq_text_fold, "\xce\xb1\xcd\x85\xcc\x81", "\xce\xb1\xcc\x81\xcd\x85"));
+    assert_true(same(aq_text_fold, "\xce\x91\xcd\x85\xcc\x81", "\xe1\xbe\xb4"));
     assert_false(same(aq_text_fold, "caf\xc3\xa9", "cafe"));
     assert_false(same(aq_text_fold, "p\xd0\xb0y", "pay")); /* Cyrillic a: another file */
     assert_false(same(aq_text_fold, "a-b", "a_b"));
