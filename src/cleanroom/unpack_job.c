@@ -225,6 +225,17 @@ static int take_file(job *j, const aq_entry *e, aq_err *err)
     return r < 0 ? r : AQ_SINK_TAKE;
 }
 
+/* Bytes that so many packed ones may become. For headers and padding it holds as for contents. */
+static uint64_t unpacked_limit(const aq_budget *limits, uint64_t packed)
+{
+    uint64_t most;
+
+    if (__builtin_mul_overflow(packed, limits->limit[AQ_BUDGET_RATIO], &most) ||
+        most > limits->limit[AQ_BUDGET_BYTES])
+        most = limits->limit[AQ_BUDGET_BYTES];
+    return most > RATIO_FREE ? most : RATIO_FREE;
+}
+
 /* Counts what is unpacked, taken or not, so that skipping cannot be made expensive. */
 static int spend(job *j, const aq_entry *e)
 {
@@ -233,8 +244,7 @@ static int spend(job *j, const aq_entry *e)
     if (__builtin_add_overflow(j->passed, e->size, &j->passed) ||
         j->passed > limit(j, AQ_BUDGET_BYTES))
         return out_of(j, AQ_BUDGET_BYTES, e);
-    if (j->passed > RATIO_FREE && j->archive.source.size > 0 &&
-        j->passed / j->archive.source.size >= limit(j, AQ_BUDGET_RATIO))
+    if (j->passed > unpacked_limit(j->limits, j->archive.source.size))
         return out_of(j, AQ_BUDGET_RATIO, e);
     return AQ_SINK_TAKE;
 }
@@ -416,17 +426,6 @@ static int conclude(job *j, aq_err *err)
     return r < 0 ? r : aq_tell(j->teller, AQ_TELL_ACCOUNT, &account, sizeof account, err);
 }
 
-/* For headers and padding the same budgets hold as for contents. */
-static uint64_t overhead_limit(const aq_budget *limits, uint64_t packed)
-{
-    uint64_t most;
-
-    if (__builtin_mul_overflow(packed, limits->limit[AQ_BUDGET_RATIO], &most) ||
-        most > limits->limit[AQ_BUDGET_BYTES])
-        most = limits->limit[AQ_BUDGET_BYTES];
-    return most > RATIO_FREE ? most : RATIO_FREE;
-}
-
 int aq_unpack_core(const aq_source *source, const char *name, const aq_budget *limits,
                    const aq_teller *teller, aq_err *err)
 {
@@ -440,7 +439,7 @@ int aq_unpack_core(const aq_source *source, const char *name, const aq_budget *l
                              .sink = &sink,
                              .findings = aq_findings_new(arena),
                              .decode_max = limits->limit[AQ_BUDGET_BYTES],
-                             .overhead_max = overhead_limit(limits, source->size)};
+                             .overhead_max = unpacked_limit(limits, source->size)};
     r = read_artifact(&j, name, err);
     if (r == 0)
         r = conclude(&j, err);
