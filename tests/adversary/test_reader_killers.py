@@ -53,7 +53,15 @@ def test_entries_of_any_kind_count(see, kind):
 @pytest.mark.parametrize("word,told", [
     ("die", ["intake.path.parent", "intake.unpacker"]),  # the first of each rule stays
     ("live", ["intake.empty"]),                          # who lives says in the end what holds
-    ("below", ["intake.unpacker"]), ("unnamed", ["intake.unpacker"])])
+    ("below", ["intake.unpacker"]), ("unnamed", ["intake.unpacker"]),
+    # as much as is allowed, and more
+    ("files-4", ["x0", "x1", "x2", "x3"]), ("files-5", ["intake.unpacker"]),
+    ("links-4", ["intake.empty"]), ("links-5", ["intake.unpacker"]),
+    ("folders-4", ["intake.empty"]), ("folders-5", ["intake.unpacker"]),
+    ("bytes100", ["x"]), ("bytes101", ["intake.unpacker"]),
+    ("size", ["intake.unpacker"]), ("open", ["intake.unpacker"]), ("up", ["intake.unpacker"]),
+    ("twice", ["intake.unpacker"]), ("account", ["intake.unpacker"]),
+    ("none", ["intake.unpacker"])])
 def test_readers_that_die_or_lie(tmp_path, word, told):
     (tmp_path / "input").write_bytes(word.encode())
     done = subprocess.run([probe_path().with_name("liar_probe"), tmp_path / "input"],

@@ -10,7 +10,8 @@ import zlib
 
 import pytest
 
-from test_archives import GOOD, clean, see, special, tar_bytes, unpack, zip_bytes  # noqa: F401
+from test_archives import (GOOD, clean, see, special, tar_bytes, unpack, zip_bytes,  # noqa: F401
+                           zstd)
 from test_two_readings import AMBIGUOUS, blocks, tar_header
 
 HIDDEN = "intake.archive.hidden"
@@ -81,6 +82,24 @@ def test_two_names(see):
         assert seen["rules"] == [AMBIGUOUS], name
     gnu = entry("././@LongLink", b"d/" * 60 + b"x\0", b"L")
     assert AMBIGUOUS in see(tar(gnu, entry("evil.sh", b"1")))["rules"]
+
+
+def test_one_thing_said_twice(see):
+    """One program takes the first of two records, another one the last."""
+    long = b"d/" * 60
+    for first, second in ((b"x.py", b"y.py"), (b"y.py", b"x.py"), (b"x.py", b"x.pyc")):
+        seen = see(tar(pax(record(b"path", first), record(b"path", second)), entry("x.py", b"1")))
+        assert seen["rules"] == [AMBIGUOUS] and "contradict" in seen["findings"][0]["message"]
+        twice = [entry("././@LongLink", long + name + b"\0", b"L") for name in (first, second)]
+        assert see(tar(*twice, entry((long + second)[:99].decode(), b"1")))["rules"] == [AMBIGUOUS]
+        link = [record(b"linkpath", name) for name in (first, second)]
+        assert AMBIGUOUS in see(tar(pax(*link), entry("l", kind=b"2", link="x.py")))["rules"]
+    for sizes in ((b"2", b"1"), (b"1", b"2")):
+        seen = see(tar(pax(*(record(b"size", n) for n in sizes)), entry("x.py", b"1")))
+        assert seen["rules"] == [AMBIGUOUS]
+    assert clean(see(tar(pax(record(b"path", b"x.py"), record(b"path", b"x.py")),
+                         entry("x.py", b"1"))))
+    assert clean(see(tar(pax(record(b"size", b"1"), record(b"size", b"1")), entry("x.py", b"1"))))
 
 
 def test_short_names_that_packers_make(see):
@@ -187,11 +206,6 @@ def test_gzip_members_that_spell(see):
     assert HIDDEN in seen["rules"] and seen["incomplete"]
     assert clean(see(b"".join(member(p, b"\1\2\3\4\0\3") for p in pieces)))
     assert clean(see(b"".join(gzip.compress(p) for p in (data[:700], data[700:]))))
-
-
-def zstd(data, *options):
-    return subprocess.run(["zstd", "-q", "-c", *options], input=data, check=True,
-                          stdout=subprocess.PIPE).stdout
 
 
 def zstd_frame(*blocks_):

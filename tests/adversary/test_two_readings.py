@@ -139,6 +139,48 @@ def test_an_end_mark_alone_is_no_zip(see):
 # ---- zip ----
 
 
+def with_end64(raw, place=0, disks=(0, 0), here=None, locator=(0, 1), **end):
+    """The archive with a 64-bit end record that tells the truth before its usual one, in which the
+    fields of `end` say something else."""
+    at = raw.rindex(b"PK\5\6")
+    count, size, start = struct.unpack("<HII", raw[at + 10:at + 20])
+    wide = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, *disks,
+                       count if here is None else here, count, size, start)
+    wide += struct.pack("<4sIQI", b"PK\6\7", locator[0], at + place, locator[1])
+    said = {"count": count, "size": size, "start": start, **end}
+    return raw[:at] + wide + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, said["count"],
+                                         said["count"], said["size"], said["start"], 0)
+
+
+@pytest.mark.parametrize("end", [{}, {"count": 0xffff}, {"size": 0xffffffff},
+                                 {"start": 0xffffffff},
+                                 {"count": 0xffff, "size": 0xffffffff, "start": 0xffffffff}])
+def test_end_record_in_64_bits(see, end):
+    seen = see(with_end64(zip_bytes(*GOOD), **end))
+    assert clean(seen) and seen["paths"] == ["README.md", "src/main.py"]
+
+
+@pytest.mark.parametrize("lie", [{"count": 1}, {"size": 60}, {"start": 8}, {"here": 1},
+                                 {"disks": (1, 0)}, {"disks": (0, 1)}, {"locator": (1, 1)},
+                                 {"locator": (0, 2)}],
+                         ids=lambda lie: "{}-{}".format(*next(iter(lie.items()))))
+def test_end_records_that_contradict_each_other(see, lie):
+    """Some programs believe the short record, some the long one."""
+    seen = see(with_end64(zip_bytes(*GOOD), **lie))
+    assert seen["rules"] == [AMBIGUOUS] and not seen["paths"]
+    assert "contradict" in seen["findings"][0]["message"]
+
+
+def test_two_places_for_the_end_record(see):
+    """The locator names another place than the one before it, where a second record can lie."""
+    seen = see(with_end64(zip_bytes(*GOOD), place=-60))
+    assert seen["rules"] == [AMBIGUOUS] and not seen["paths"]
+    # With bytes in front of the archive every place is off by their number, which is no second one.
+    shifted = see(b"#!/bin/sh\n" + with_end64(zip_bytes(*GOOD)))
+    assert shifted["rules"] == ["intake.archive.hidden"]
+    assert shifted["paths"] == ["README.md", "src/main.py"]
+
+
 class Pipe(io.RawIOBase):
     """Cannot seek, so that sizes follow the entries."""
 
@@ -167,7 +209,9 @@ def test_stored_entry_without_sizes(see):
 
 
 def test_streamed_zip(see):
-    assert clean(see(streamed(zipfile.ZIP_DEFLATED, *GOOD, ("empty", b""))))
+    """Sizes behind the data, as writers to a pipe make it."""
+    seen = see(streamed(zipfile.ZIP_DEFLATED, *GOOD, ("empty", b"")))
+    assert clean(seen) and seen["paths"] == ["README.md", "empty", "src/main.py"]
 
 
 def test_streamed_entry_without_its_descriptor(see):

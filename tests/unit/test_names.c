@@ -268,6 +268,9 @@ static void words_around_a_name(void **state)
         {"filesystemmcp", "N"},
         {"filesystemm-mcp", "L"},
         {"my-filesytem-cli", "L"},
+        {"my-gpt-4-toolz", "L"},
+        {"my-gpt-5-tools", ""}, /* a sibling and no slip: another number, another word */
+        {"gpt-5-tools-mcp", ""},
         {"filesystem-secure", "N"},
         {"github-v2", "N"},
         {"filesystem-v3", "N"},
