@@ -1,6 +1,7 @@
 /* The state folder: keys, store and ledger, opened together; see walk.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,23 +50,35 @@ static int check_owner(const aq_home *h, aq_err *err)
     return 0;
 }
 
+int aq_home_ledger_failed(const aq_home *h, aq_err *err)
+{
+    size_t n;
+
+    aq_err_within(err, "%s/ledger", h->path);
+    n = strlen(err->text);
+    if (err->code == -EBADMSG || err->code == -ENOENT)
+        snprintf(err->text + n, sizeof err->text - n,
+                 "; put it back from a copy: 'aquarium ledger verify' then says whether all of it "
+                 "holds");
+    return err->code;
+}
+
 /* A ledger is made only for a store that knows of none: else it was removed, and an empty one in
  * its place would have forgotten what was revoked. */
 static int open_ledger(aq_home *h, bool make, aq_err *err)
 {
     uint64_t known = 0;
-    int r;
+    int r = 0;
 
-    if (faccessat(h->dirfd, "ledger", F_OK, 0) == 0)
-        return aq_ledger_open(h->dirfd, h->keys, &h->ledger, err);
-    if ((r = aq_store_entries(h->store, &known, err)) < 0 || (!make && known == 0))
+    if (faccessat(h->dirfd, "ledger", F_OK, 0) < 0 &&
+        ((r = aq_store_entries(h->store, &known, err)) < 0 || (!make && known == 0)))
         return r;
     if (known > 0)
-        return aq_fail(err, -EBADMSG,
-                       "the ledger is gone, but the store knows of %llu entries: "
-                       "put it back",
-                       (unsigned long long)known);
-    return aq_ledger_open(h->dirfd, h->keys, &h->ledger, err);
+        r = aq_fail(err, -EBADMSG, "the ledger is gone, but the store knows of %llu entries",
+                    (unsigned long long)known);
+    else
+        r = aq_ledger_open(h->dirfd, h->keys, &h->ledger, err);
+    return r < 0 ? aq_home_ledger_failed(h, err) : 0;
 }
 
 static int open_home(const char *path, bool make, bool lost, aq_home *ret, aq_err *err)
@@ -83,7 +96,7 @@ static int open_home(const char *path, bool make, bool lost, aq_home *ret, aq_er
         return aq_fail_errno(err, "cannot open the state folder %s", h.path);
     if ((r = check_owner(&h, err)) < 0)
         return r;
-    /* Keys and ledger name their files from the state folder on. */
+    /* Keys name their files from the state folder on. */
     if ((r = aq_keys_open(h.dirfd, &h.keys, err)) < 0)
         return aq_err_within(err, "state folder %s", h.path);
     if ((r = aq_store_open(h.path, &h.store, err)) < 0)
@@ -92,7 +105,7 @@ static int open_home(const char *path, bool make, bool lost, aq_home *ret, aq_er
     if (r == -EBADMSG && lost && !h.ledger)
         r = 0;
     if (r < 0)
-        return aq_err_within(err, "state folder %s", h.path);
+        return r;
     *ret = h;
     h = (aq_home){.dirfd = -1};
     return 0;
@@ -140,15 +153,15 @@ static int check_marked(aq_home *h, aq_err *err)
     uint64_t entries = 0;
     int r = aq_store_marked(h->store, &entries, &marked, err);
 
-    if (r < 0 || entries == 0 || (r = aq_ledger_entry(h->ledger, entries - 1, &entry, err)) < 0)
+    if (r < 0 || entries == 0)
         return r;
+    r = aq_ledger_entry(h->ledger, entries - 1, &entry, err);
     leaf = aq_ledger_leaf(aq_buf_str(&entry), entry.len);
-    if (!aq_digest_equal(&leaf, &marked))
-        return aq_fail(err, -EBADMSG,
-                       "entry %llu of the ledger is another one than the store "
-                       "knows: it was replaced; put the right one back",
-                       (unsigned long long)(entries - 1));
-    return 0;
+    if (r == 0 && !aq_digest_equal(&leaf, &marked))
+        r = aq_fail(err, -EBADMSG,
+                    "entry %llu is another one than the store knows: it was replaced",
+                    (unsigned long long)(entries - 1));
+    return r < 0 ? aq_home_ledger_failed(h, err) : 0;
 }
 
 int aq_home_check_ledger(aq_home *h, aq_err *err)
@@ -156,16 +169,16 @@ int aq_home_check_ledger(aq_home *h, aq_err *err)
     uint64_t known = 0, size = 0;
     int r = aq_store_entries(h->store, &known, err);
 
-    if (r == 0 && h->ledger)
-        r = aq_ledger_size(h->ledger, &size, err);
-    if (r == 0 && known <= size)
-        return check_marked(h, err);
     if (r < 0)
         return r;
-    return aq_fail(err, -EBADMSG,
-                   "the ledger has %llu entries, but the store knows of %llu: it was cut or "
-                   "replaced; put the right one back",
-                   (unsigned long long)size, (unsigned long long)known);
+    if (h->ledger && (r = aq_ledger_size(h->ledger, &size, err)) < 0)
+        return aq_home_ledger_failed(h, err);
+    if (known <= size)
+        return check_marked(h, err);
+    aq_fail(err, -EBADMSG,
+            "it has %llu entries, but the store knows of %llu: it was cut or replaced",
+            (unsigned long long)size, (unsigned long long)known);
+    return aq_home_ledger_failed(h, err);
 }
 
 void aq_home_close(aq_home *h)

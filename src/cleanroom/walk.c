@@ -100,9 +100,10 @@ static int record_decision(walk *w, aq_layer layer, aq_err *err)
     uint64_t index;
     aq_digest leaf;
 
-    if (aq_ledger_append(w->home->ledger, body, &index, &leaf, err) < 0)
-        return aq_err_within(err, "%s's decision could not be recorded", aq_layer_title(layer));
-    return 0;
+    if (aq_ledger_append(w->home->ledger, body, &index, &leaf, err) == 0)
+        return 0;
+    aq_home_ledger_failed(w->home, err);
+    return aq_err_within(err, "%s's decision could not be recorded", aq_layer_title(layer));
 }
 
 static const char *reason_of(const walk *w, aq_layer layer)
@@ -320,11 +321,12 @@ static int seal(walk *w, aq_walk_result *out, aq_err *err)
         return aq_fail(err, -EDOM, "the report has no canonical form");
     body = aq_entry_verdict(sub->id, out->verdict, &w->verdict_digest, &w->intake.package.digest,
                             &report);
-    if ((r = aq_ledger_append(w->home->ledger, body, &in.ledger_index, &in.ledger_leaf, err)) < 0)
+    if ((r = aq_ledger_append(w->home->ledger, body, &in.ledger_index, &in.ledger_leaf, err)) < 0 ||
+        (r = aq_ledger_publish(w->home->ledger, err)) < 0 ||
+        (r = aq_ledger_prove(w->home->ledger, in.ledger_index, &proof, err)) < 0) {
+        aq_home_ledger_failed(w->home, err);
         return aq_err_within(err, "the verdict could not be recorded");
-    if ((r = aq_ledger_publish(w->home->ledger, err)) < 0 ||
-        (r = aq_ledger_prove(w->home->ledger, in.ledger_index, &proof, err)) < 0)
-        return r;
+    }
     in.ledger_proof = proof;
     if ((r = aq_evidence_make(w->home->keys, &in, &out->evidence, err)) < 0)
         return r;

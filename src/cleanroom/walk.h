@@ -31,6 +31,9 @@ void aq_home_close(aq_home *h);
  * reach so far, or has another entry there.
  * Appending to a ledger that was cut or wiped would make a second history. */
 int aq_home_check_ledger(aq_home *h, aq_err *err);
+/* For an error of the ledger, which names its files from its own folder on: says where that is, and
+ * for damage what to do. Returns the error's code. */
+int aq_home_ledger_failed(const aq_home *h, aq_err *err);
 
 typedef struct aq_walk_options {
     const char *path, *artifact;

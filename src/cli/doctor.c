@@ -93,7 +93,10 @@ static void examine_state(aq_arena *a, const char *given, aq_probe_list *l)
     else
         aq_probe_add(a, l, "store", true,
                      aq_arena_printf(a, "%llu known names", (unsigned long long)known), NULL);
-    if (aq_ledger_verify(home.ledger, &audit, &err) < 0 || aq_home_check_ledger(&home, &err) < 0)
+    r = aq_ledger_verify(home.ledger, &audit, &err);
+    if (r < 0)
+        aq_home_ledger_failed(&home, &err);
+    if (r < 0 || aq_home_check_ledger(&home, &err) < 0)
         aq_probe_add(a, l, "ledger", false, NULL, aq_arena_strdup(a, err.text));
     else
         aq_probe_add(a, l, "ledger", true,

@@ -49,6 +49,12 @@ static int put(const aq_args *args, const json_t *json, const char *text)
     return r < 0 ? aq_say_failed(&err) : 0;
 }
 
+static int say_broken(const aq_home *home, aq_err *err)
+{
+    aq_home_ledger_failed(home, err);
+    return aq_say_failed(err);
+}
+
 static int say_verified(const aq_args *args, const aq_ledger_audit *audit, const aq_err *bad)
 {
     aq_auto_json json_t *json = answer("verification");
@@ -101,14 +107,14 @@ static int prove(aq_home *home, const aq_args *args)
                             from ? from : args->operand[1]);
     if ((r = aq_ledger_publish(home->ledger, &err)) < 0 ||
         (r = aq_ledger_checkpoint(home->ledger, &note, &size, &root, &err)) < 0)
-        return aq_say_failed(&err);
+        return say_broken(home, &err);
     if (index >= size + (from ? 1 : 0))
         return aq_say_usage(&aq_command_ledger, "the ledger has %llu entries",
                             (unsigned long long)size);
     r = from ? aq_ledger_prove_consistency(home->ledger, index, size, &proof, &err)
              : aq_ledger_prove(home->ledger, index, &proof, &err);
     if (r < 0)
-        return aq_say_failed(&err);
+        return say_broken(home, &err);
     return aq_put_json("-", proof, &err) < 0 ? aq_say_failed(&err) : 0;
 }
 
@@ -186,7 +192,7 @@ static int checkpoint(aq_home *home, const aq_args *args)
 
     if (aq_ledger_publish(home->ledger, &err) < 0 ||
         aq_ledger_checkpoint(home->ledger, &note, &size, &root, &err) < 0)
-        return aq_say_failed(&err);
+        return say_broken(home, &err);
     aq_ledger_vkey(home->ledger, &vkey);
     json_object_set_new(json, "size", json_integer((json_int_t)size));
     json_object_set_new(json, "root", json_string(aq_digest_hex(&root, hex)));
@@ -223,7 +229,7 @@ static int read_entry(aq_home *home, uint64_t index, json_t **ret, aq_err *err)
     if (r == -ENOENT || r == -ERANGE)
         return aq_say_usage(&aq_command_ledger, "%s", err->text);
     if (r < 0 || aq_json_parse(aq_buf_str(&entry), entry.len, "entry", ret, err) < 0)
-        return aq_say_failed(err);
+        return say_broken(home, err);
     return 0;
 }
 
@@ -300,7 +306,7 @@ static int check_revocable(aq_home *home, uint64_t index, bool *again, aq_err *e
         return r;
     r = aq_ledger_revoked(home->ledger, index, &reason, err);
     *again = r > 0;
-    return r < 0 ? aq_say_failed(err) : AQ_PARSE_RUN;
+    return r < 0 ? say_broken(home, err) : AQ_PARSE_RUN;
 }
 
 static int withdraw(aq_home *home, const aq_args *args)
@@ -326,10 +332,12 @@ static int withdraw(aq_home *home, const aq_args *args)
     if (json_object_set_new(body, "reason", json_string(reason)) < 0)
         return aq_say_usage(&aq_command_ledger, "--reason must be UTF-8 text");
     /* Marked before it is published: an older copy of the ledger must not undo it. */
-    if (aq_ledger_append(home->ledger, body, &at, &leaf, &err) < 0 ||
-        aq_store_mark(home->store, at + 1, &leaf, &err) < 0 ||
-        aq_ledger_publish(home->ledger, &err) < 0)
+    if (aq_ledger_append(home->ledger, body, &at, &leaf, &err) < 0)
+        return say_broken(home, &err);
+    if (aq_store_mark(home->store, at + 1, &leaf, &err) < 0)
         return aq_say_failed(&err);
+    if (aq_ledger_publish(home->ledger, &err) < 0)
+        return say_broken(home, &err);
     json_object_update(json, body);
     json_object_set_new(json, "entry", json_integer((json_int_t)at));
     json_object_set_new(json, "again", json_boolean(again));
@@ -410,6 +418,8 @@ static int put_rows(aq_home *home, const aq_args *args, const aq_concluded_query
     size_t count = 0;
     int r = aq_ledger_each_revoked(home->ledger, add_index, &revoked, err);
 
+    if (r < 0)
+        return aq_home_ledger_failed(home, err);
     if (revoked.count)
         qsort(revoked.items, revoked.count, sizeof *revoked.items, by_number);
     do {

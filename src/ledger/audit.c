@@ -95,8 +95,7 @@ static int check_root(audit *a, aq_err *err)
         r = aq_tree_root(&source, a->c.size, &a->facts.root, err);
     if (r == 0 && !aq_digest_equal(&a->facts.root, &a->c.root)) {
         a->facts.bad_index = 0;
-        r = aq_fail(err, -EBADMSG,
-                    "ledger/checkpoint: its root is not that of the %llu entries before it",
+        r = aq_fail(err, -EBADMSG, "checkpoint: its root is not that of the %llu entries before it",
                     (unsigned long long)a->c.size);
     }
     return r;

@@ -149,9 +149,8 @@ static int scan(const char *data, size_t len, uint64_t segment, aq_entry_each ea
     t->end = (off_t)at;
     if (state == AQ_RECORD_DAMAGED)
         return aq_fail(err, -EBADMSG,
-                       "journal/%llu is damaged at byte %zu, where entry %llu "
-                       "belongs; nothing was "
-                       "changed: put the file back from a copy",
+                       "journal/%llu is damaged at byte %zu, where entry %llu belongs; nothing was "
+                       "changed",
                        (unsigned long long)segment, at, (unsigned long long)(segment + t->count));
     return 0;
 }

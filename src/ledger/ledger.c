@@ -34,7 +34,7 @@ static int make_vkey(aq_ledger *l, aq_err *err)
     aq_buf_addc(&text, '\n');
     r = aq_write_file(l->root, "vkey", text.data, text.len, 0644, err);
     if (r == 0 && fchmodat(l->root, "vkey", 0644, 0) < 0)
-        r = aq_fail_errno(err, "cannot open ledger/vkey to readers");
+        r = aq_fail_errno(err, "cannot open vkey to readers");
     return r;
 }
 
@@ -51,7 +51,7 @@ static int read_vkey(aq_ledger *l, aq_err *err)
     r = strlen(aq_buf_str(&text)) + 1 == text.len ? aq_vkey_parse(text.data, &l->vkey, err)
                                                   : aq_fail(err, -EBADMSG, "one line was expected");
     if (r < 0)
-        return aq_err_within(err, "ledger/vkey");
+        return aq_err_within(err, "vkey");
     if (!l->keys)
         return 0;
     aq_key_public(l->keys, AQ_KEY_LEDGER, key);
@@ -88,7 +88,7 @@ static int check_not_behind(aq_ledger *l, aq_err *err)
     if (r == 0 && size < c.size)
         r = aq_fail(err, -EBADMSG,
                     "the journal has %llu entries, but %llu are published: it is an old copy or "
-                    "was cut; put the right one back",
+                    "was cut",
                     (unsigned long long)size, (unsigned long long)c.size);
     return r;
 }
@@ -212,7 +212,7 @@ int aq_ledger_published(aq_ledger *l, aq_buf *note, aq_checkpoint *ret, aq_err *
     if (r == 0)
         r = aq_note_open(aq_buf_str(&text), text.len, &l->vkey, ret, err);
     if (r < 0)
-        return aq_err_within(err, "ledger/checkpoint");
+        return aq_err_within(err, "checkpoint");
     if (note)
         aq_buf_add(note, text.data, text.len);
     return 0;

@@ -66,7 +66,7 @@ static int load_edge(edge *e, aq_err *err)
     if (r == 0 && !aq_digest_equal(&root, &e->old.root))
         r = aq_fail(err, -EBADMSG,
                     "the tiles do not have the root of the published checkpoint: nothing was "
-                    "signed; run the ledger's verify to find the place");
+                    "signed");
     e->size = e->old.size / AQ_TILE * AQ_TILE; /* the unfinished bundle is built again */
     return r;
 }
@@ -228,7 +228,7 @@ int aq_ledger_publish(aq_ledger *l, aq_err *err)
         return aq_fail(err, -EROFS, "this ledger was opened for reading");
     lock = openat(l->root, "journal/publish", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock < 0)
-        return aq_fail_errno(err, "cannot open ledger/journal/publish");
+        return aq_fail_errno(err, "cannot open journal/publish");
     pthread_mutex_lock(&l->publishing);
     while ((r = flock(lock, LOCK_EX)) < 0 && errno == EINTR)
         ;

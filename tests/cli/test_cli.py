@@ -476,11 +476,32 @@ def test_a_short_key_is_named_with_its_folder_and_a_next_step(aquarium):
     assert b"put the real key back" in done.stderr and b"--state" in done.stderr
 
 
-def test_a_damaged_ledger_is_named_with_its_folder(aquarium):
+@pytest.mark.parametrize("file", ["journal/0", "checkpoint", "vkey", "tile/0/000.p/3"])
+def test_a_damaged_ledger_is_named_with_its_folder_and_a_next_step(aquarium, file):
     aquarium.run("validate", SKILL, check=3)
-    journal = aquarium.state / "state/ledger/journal/0"
-    data = bytearray(journal.read_bytes())
-    data[40] ^= 1
-    journal.write_bytes(data)
-    done = aquarium.run("ledger", "verify", check=2)
-    assert str(aquarium.state / "state").encode() in done.stdout
+    ledger = aquarium.state / "state/ledger"
+    whole = (ledger / file).read_bytes()
+    (ledger / file).write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    for command, status in (("validate", 70), ("checkpoint", 70), ("prove", 70)):
+        args = [SKILL] if command == "validate" else ["0"] if command == "prove" else []
+        if command == "checkpoint" and file.startswith("tile"):
+            continue  # it is published already, and its signature holds
+        done = aquarium.run(*([command] if command == "validate" else ["ledger", command]), *args,
+                            check=status)
+        assert f"{ledger}: ".encode() in done.stderr, command
+        assert b"put it back from a copy" in done.stderr and b"'aquarium ledger verify'" in done.stderr
+        if not file.startswith("tile"):  # what is seen is that the tiles lead elsewhere
+            assert f"{ledger}: {file}".encode() in done.stderr, command
+    assert f"{ledger}: {file}".encode() in aquarium.run("ledger", "verify", check=2).stdout
+    (ledger / file).write_bytes(whole)
+    aquarium.run("validate", SKILL, check=3)  # as it was said
+    aquarium.run("ledger", "verify", check=0)
+
+
+def test_a_tile_that_is_gone_is_named_with_its_folder_and_a_next_step(aquarium):
+    aquarium.run("validate", SKILL, check=3)
+    ledger = aquarium.state / "state/ledger"
+    (ledger / "tile/0/000.p/3").unlink()
+    said = aquarium.run("validate", SKILL, check=70).stderr
+    assert b"the verdict could not be recorded" in said
+    assert f"{ledger}: cannot open tile/0/000.p/3".encode() in said and b"ledger verify" in said
