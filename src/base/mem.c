@@ -72,7 +72,8 @@ void aq_buf_adds(aq_buf *b, const char *s)
     aq_buf_add(b, s, strlen(s));
 }
 
-void aq_buf_addv(aq_buf *b, const char *fmt, va_list ap)
+/* Bytes that a text will have; leaves the arguments to be used. */
+__attribute__((format(printf, 1, 0))) static size_t length_of(const char *fmt, va_list ap)
 {
     va_list again;
     int n;
@@ -82,9 +83,16 @@ void aq_buf_addv(aq_buf *b, const char *fmt, va_list ap)
     va_end(again);
     if (n < 0)
         aq_panic("bad format");
-    aq_buf_reserve(b, (size_t)n);
-    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
-    b->len += (size_t)n;
+    return (size_t)n;
+}
+
+void aq_buf_addv(aq_buf *b, const char *fmt, va_list ap)
+{
+    size_t n = length_of(fmt, ap);
+
+    aq_buf_reserve(b, n);
+    vsnprintf(b->data + b->len, n + 1, fmt, ap);
+    b->len += n;
 }
 
 void aq_buf_addf(aq_buf *b, const char *fmt, ...)
@@ -179,17 +187,10 @@ char *aq_arena_strdup(aq_arena *a, const char *s)
 
 char *aq_arena_vprintf(aq_arena *a, const char *fmt, va_list ap)
 {
-    va_list again;
-    char *p;
-    int n;
+    size_t n = length_of(fmt, ap);
+    char *p = aq_arena_alloc(a, n + 1);
 
-    va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    if (n < 0)
-        aq_panic("bad format");
-    p = aq_arena_alloc(a, (size_t)n + 1);
-    vsnprintf(p, (size_t)n + 1, fmt, ap);
+    vsnprintf(p, n + 1, fmt, ap);
     return p;
 }
 

@@ -65,11 +65,6 @@ static int ask_manifest(aq_arena *a, const aq_package *p, const aq_budget *budge
     return 0;
 }
 
-static bool theirs(int r)
-{
-    return r == -EPIPE || r == -EBADMSG || r == -EOVERFLOW || r == -ETIME;
-}
-
 /* Without an answer the manifest is empty, and a finding says why. What the job said before it
  * died is left out, so that the same package always gives the same findings; but not what rejects
  * it, or killing the job would pay. */
@@ -79,7 +74,7 @@ static int read_manifest(aq_arena *a, const aq_budget *budget, aq_findings *find
     aq_findings before = *findings, after;
     int r = ask_manifest(a, &in->package, budget, findings, &in->manifest, &in->jail, err);
 
-    if (!theirs(r))
+    if (!aq_jail_blames(r))
         return r;
     after = *findings;
     *findings = before;
@@ -102,10 +97,9 @@ static bool ends_with(const char *s, const char *end)
 
 static bool is_envelope(const char *path)
 {
-    const char *slash = strrchr(path, '/');
     struct stat st;
 
-    if (aq_part_of_package(slash ? slash + 1 : path))
+    if (aq_part_of_package(aq_path_last(path)))
         return false;
     return ends_with(path, ".json") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
@@ -132,13 +126,6 @@ static int find_artifact(aq_arena *a, const char *envelope, const char **ret, aq
         return aq_fail(err, -ENOENT, "no artifact beside %s; name it (--artifact)", envelope);
     *ret = found;
     return 0;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
 }
 
 static int read_envelope(aq_arena *a, const char *path, const char **artifact, aq_submission *ret,
@@ -235,7 +222,7 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
     in.submission.local = false;
     in.submission.publisher = "unknown";
     in.submission.tier = AQ_TIER_NEW;
-    in.package.name = aq_text_quoted(a, base_name(path), strlen(base_name(path)), 1024);
+    in.package.name = aq_text_quoted(a, aq_path_last(path), strlen(aq_path_last(path)), 1024);
     in.package.digest = envelope_digest(path);
     aq_capabilities_seal(&in.manifest.declared);
     aq_findings_add(findings, AQ_RULE_INTAKE_ENVELOPE, NULL, "Not an Intake v1 envelope: %s",
@@ -247,12 +234,13 @@ static int refuse(aq_arena *a, const char *path, const char *why, aq_findings *f
 /* Who names one file of a package meant its folder. */
 static int refuse_part(const char *path, aq_err *err)
 {
-    const char *of = aq_part_of_package(base_name(path));
+    const char *of = aq_part_of_package(aq_path_last(path));
     struct stat st;
 
     if (!of || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    return aq_fail(err, -EINVAL, "%.300s is one file of %s: name its folder", base_name(path), of);
+    return aq_fail(err, -EINVAL, "%.300s is one file of %s: name its folder", aq_path_last(path),
+                   of);
 }
 
 int aq_intake_open(aq_arena *a, const char *path, const char *artifact, const char *temp_dir,

@@ -42,6 +42,13 @@ aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *
     return untidy ? AQ_NAME_UNTIDY : AQ_NAME_GOOD;
 }
 
+const char *aq_path_last(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 bool aq_name_leads_out(const char *name, size_t len)
 {
     for (size_t at = 0; at < len;) {

@@ -18,6 +18,9 @@ typedef enum aq_name {
 /* Appends the canonical form to `out`. A leading "./" and a trailing "/" are usual and tidy. */
 aq_name aq_name_canonical(const char *raw, size_t len, aq_buf *out, aq_rule_id *rule);
 
+/* The last part of a path that does not end with a slash. */
+const char *aq_path_last(const char *path);
+
 /* Has the name a part "..", whichever of / and \ parts it? */
 bool aq_name_leads_out(const char *name, size_t len);
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "cleanroom/paths.h"
 #include "cleanroom/survey_core.h"
 #include "cleanroom/survey_parts.h"
 
@@ -44,18 +45,11 @@ static bool in_folder(const char *path, const char *const *names)
     return false;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 bool aq_survey_prose(const char *path)
 {
     static const char *const ends[] = {".md",  ".markdown", ".mdx",  ".mdc", ".txt",
                                        ".rst", ".adoc",     ".text", ".org", NULL};
-    const char *name = base_name(path);
+    const char *name = aq_path_last(path);
 
     return any_end(name, ends) || strncasecmp(name, "README", 6) == 0 ||
            strncasecmp(name, "LICENSE", 7) == 0 || strncasecmp(name, "CHANGELOG", 9) == 0;
@@ -72,7 +66,7 @@ bool aq_survey_manifest(const char *path)
                                         "pai-manifest.yaml", NULL};
 
     for (size_t i = 0; names[i]; i++)
-        if (strcasecmp(base_name(path), names[i]) == 0)
+        if (strcasecmp(aq_path_last(path), names[i]) == 0)
             return true;
     return false;
 }
@@ -210,7 +204,7 @@ static bool generated(const char *path, const unsigned char *data, size_t len)
                                        ".generated.js", ".tsbuildinfo", NULL};
 
     for (size_t i = 0; names[i]; i++)
-        if (strcasecmp(base_name(path), names[i]) == 0)
+        if (strcasecmp(aq_path_last(path), names[i]) == 0)
             return true;
     return any_end(path, ends) || in_folder(path, folders) || says_generated(data, len);
 }

@@ -79,12 +79,6 @@ void aq_front_progress(aq_front *f)
                 aq_image_bytes(f->image));
 }
 
-/* A failure of the jailed side: of the package or its reader, not of this machine. */
-static bool theirs(int r)
-{
-    return r == -EPIPE || r == -EBADMSG || r == -EOVERFLOW || r == -ETIME;
-}
-
 /* ---- answers of job "unpack" ---- */
 
 typedef struct reading {
@@ -420,7 +414,7 @@ int aq_front_inspect(aq_front *f, const aq_package *p, aq_err *err)
         return r;
     r = inspect(f, j, p, err);
     aq_jail_stop(j);
-    if (!theirs(r))
+    if (!aq_jail_blames(r))
         return r;
     aq_findings_keep(f->findings, f->early, AQ_INFO);
     aq_findings_add_incomplete(f->findings, AQ_RULE_INTAKE_UNPACKER, NULL,
@@ -430,13 +424,6 @@ int aq_front_inspect(aq_front *f, const aq_package *p, aq_err *err)
 }
 
 /* ---- the whole ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 /* The reader died or lied: of what it said only the first finding of each rule is kept, so that a
  * package does not get rid of them by killing it, and everything is unread. */
@@ -532,8 +519,8 @@ static int read_artifact(aq_front *f, int fd, const struct stat *st, const char 
     copy = copy_artifact(f, fd, st, temp_dir, &p->packed_bytes, err);
     if (copy < 0)
         return copy;
-    r = aq_front_artifact(f, copy, p->packed_bytes, base_name(path), &p->packed, err);
-    return theirs(r) ? give_up(f, temp_dir, p->packed_bytes, err) : r;
+    r = aq_front_artifact(f, copy, p->packed_bytes, aq_path_last(path), &p->packed, err);
+    return aq_jail_blames(r) ? give_up(f, temp_dir, p->packed_bytes, err) : r;
 }
 
 static void *in_arena(aq_arena *a, const void *from, size_t count, size_t size)
@@ -597,10 +584,9 @@ static bool name_decides(const char *path)
         "arc-manifest.yaml", "arc-bundle.yaml", "server.json",      "package.json", "manifest.json",
         "pyproject.toml",    "setup.py",        "settings.json",
     };
-    const char *slash = strrchr(path, '/');
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(slash ? slash + 1 : path, names[i]) == 0)
+        if (strcasecmp(aq_path_last(path), names[i]) == 0)
             return true;
     return false;
 }

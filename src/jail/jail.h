@@ -83,6 +83,8 @@ int aq_jail_finish(aq_jail *j, aq_err *err);
  * on anything else: -EPIPE the child died, -EBADMSG it broke the protocol, -EOVERFLOW its answers
  * exceed `aq_jail_limit`, -ETIME its time ran out. The payload lives until the next call. */
 int aq_jail_next(aq_jail *j, uint16_t *type, const void **payload, size_t *len, aq_err *err);
+/* Is it one of these four? Then what was read is to blame, or its reader, and not this machine. */
+bool aq_jail_blames(int result);
 /* Is a whole answer frame here already, so that aq_jail_next would not wait? Reads what has
  * arrived, and never waits itself; also true when aq_jail_next would fail at once. */
 bool aq_jail_ready(aq_jail *j);

@@ -556,6 +556,11 @@ int aq_jail_next(aq_jail *j, uint16_t *type, const void **payload, size_t *len, 
     return 0;
 }
 
+bool aq_jail_blames(int result)
+{
+    return result == -EPIPE || result == -EBADMSG || result == -EOVERFLOW || result == -ETIME;
+}
+
 void aq_jail_containment(const aq_jail *j, aq_buf *text)
 {
     const aq_jail_hello *h = &j->hello;

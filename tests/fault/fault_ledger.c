@@ -22,21 +22,6 @@ typedef struct ack {
     uint64_t index, n;
 } ack;
 
-static int setup(void **state)
-{
-    ledger_folder *f = calloc(1, sizeof *f);
-
-    *state = f;
-    return folder_make(f, NULL);
-}
-
-static int teardown(void **state)
-{
-    folder_free(*state);
-    free(*state);
-    return 0;
-}
-
 /* ---- what must hold ---- */
 
 typedef struct wanted {
@@ -527,7 +512,7 @@ static void four_processes(void **state)
     several_processes(*state, WRITERS);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
 int main(void)
 {

@@ -64,6 +64,22 @@ static inline void folder_free(ledger_folder *f)
     folder_remove(AT_FDCWD, f->path);
 }
 
+/* For cmocka: a test of its own folder. */
+static inline int folder_setup(void **state)
+{
+    ledger_folder *f = calloc(1, sizeof *f);
+
+    *state = f;
+    return folder_make(f, NULL);
+}
+
+static inline int folder_teardown(void **state)
+{
+    folder_free(*state);
+    free(*state);
+    return 0;
+}
+
 /* Appends `count` small entries in one batch; their "n" counts from `n`. */
 static inline int folder_append(aq_ledger *l, uint64_t n, size_t count, uint64_t *first,
                                 aq_err *err)

@@ -10,21 +10,6 @@
 #include "base/json.h"
 #include "ledger_folder.h"
 
-static int setup(void **state)
-{
-    ledger_folder *f = calloc(1, sizeof *f);
-
-    *state = f;
-    return folder_make(f, NULL);
-}
-
-static int teardown(void **state)
-{
-    folder_free(*state);
-    free(*state);
-    return 0;
-}
-
 static void append(ledger_folder *f, uint64_t from, size_t count)
 {
     uint64_t first = UINT64_MAX;
@@ -621,7 +606,7 @@ static void outside_checkpoints(void **state)
     }
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
 
 int main(void)
 {
