@@ -81,8 +81,14 @@ int aq_mount_attach(int mount, int dirfd, const char *path, aq_err *err)
 int aq_mount_become_root(int mount, aq_err *err)
 {
     /* The old root is stacked on the new one for a moment, so it needs no folder of its own. */
-    if (fchdir(mount) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
-        umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+    if (fchdir(mount) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return aq_fail_errno(err, "cannot enter the new root");
+    return 0;
+}
+
+int aq_mount_leave_old(aq_err *err)
+{
+    if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return aq_fail_errno(err, "cannot leave the old root");
     return 0;
 }

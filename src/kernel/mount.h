@@ -29,6 +29,8 @@ int aq_mount_copy(int dirfd, const char *path, bool deep, uint64_t attributes, a
 int aq_mount_restrict(int mount, uint64_t attributes, aq_err *err);
 /* Gives a detached mount its place. The descriptor stays valid and the caller's. */
 int aq_mount_attach(int mount, int dirfd, const char *path, aq_err *err);
-/* Makes a mount that has its place the root of this process's mount namespace, and leaves it in
- * there; the old tree is gone for it. */
+/* Makes a mount that has its place the root of this mount namespace and of every process in it that
+ * had the old one. The old tree stays, covering the new one, until aq_mount_leave_old() takes it
+ * away: that waits for the whole machine, and others can go on meanwhile. */
 int aq_mount_become_root(int mount, aq_err *err);
+int aq_mount_leave_old(aq_err *err);

@@ -4,8 +4,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -113,6 +115,7 @@ int aq_network_local(uint32_t address, uint8_t prefix, aq_err *err)
 {
     aq_auto_fd int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     batch b = {.len = 0};
+    int r;
 
     if (fd < 0)
         return aq_fail_errno(err, "cannot make a netlink socket");
@@ -121,5 +124,9 @@ int aq_network_local(uint32_t address, uint8_t prefix, aq_err *err)
     add_route(&b, htonl(address));
     if (send(fd, b.data, b.len, 0) < 0)
         return aq_fail_errno(err, "cannot send to netlink");
-    return read_answers(fd, &b, err);
+    r = read_answers(fd, &b, err);
+    if (r < 0)
+        return r;
+    r = ioctl(fd, SIOCGSKNS); /* without a /proc, which may be another's at this moment */
+    return r < 0 ? aq_fail_errno(err, "cannot take hold of the network") : r;
 }

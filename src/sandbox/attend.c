@@ -211,6 +211,8 @@ static void hear_init(aq_attendant *a)
     } else if (m.word == AQ_WORD_EXIT) {
         a->has_status = true;
         a->status = m.number;
+    } else if (m.word == AQ_WORD_EMPTY) {
+        a->empty = true;
     }
 }
 

@@ -28,7 +28,8 @@ typedef struct aq_attendant {
     uint64_t peak_memory, cpu_ns; /* as counted by us, where no cgroup counts */
     bool has_status;              /* init told how the payload ended */
     int status;
-    bool init_gone;
+    bool empty;            /* nobody but init is left */
+    bool init_gone;        /* it says nothing more */
     volatile int limit;    /* the limit that ended the run, -1 while none did */
     volatile int orphaned; /* the front is gone */
 } aq_attendant;

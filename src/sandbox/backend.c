@@ -81,9 +81,9 @@ int aq_backend_run(const aq_backend *b, const aq_plan *plan, aq_buf *stream, aq_
         step = "launch", r = b->launch(aq, err);
     if (r == 0)
         step = "wait", r = b->wait(aq, &mine, err);
-    b->teardown(aq);
     if (r == 0)
         step = "observation", r = check_stream(b, &mine, err);
+    b->teardown(aq); /* last: what is left of the world ends while we read */
     if (r != 0)
         return failed(b, step, r, err);
     aq_buf_add(stream, mine.data, mine.len);

@@ -30,7 +30,7 @@ struct aq_aquarium {
     int control; /* our end */
     int life;    /* at its end when keeper and init are gone */
     int init;    /* a pidfd, -1 until the keeper gave it */
-    enum { MADE, PREPARED, LAUNCHED, ENDED } state;
+    enum { MADE, LAUNCHED, ENDED } state;
 };
 
 static void close_fd(int *fd)
@@ -42,14 +42,10 @@ static void close_fd(int *fd)
 
 /* ---- the warden ---- */
 
-/* Root only. First it makes the world's network, which takes as long as all the rest, while front
- * and keeper do theirs; made by root, it belongs to nobody inside. Then it waits for the end of
- * front and keeper, who may both be killed, and removes what is left of their cgroups: the keeper
- * has no right to. It reads nothing. */
-_Noreturn static void warden(aq_aquarium *aq, int line)
+/* Root only: waits for the end of front and keeper, who may both be killed, and removes what is
+ * left of their cgroups: the keeper has no right to. It reads nothing. */
+_Noreturn static void warden(aq_aquarium *aq)
 {
-    aq_message m = {.word = AQ_WORD_NETWORK};
-    int keep[] = {line, aq->life}, network = -1;
     aq_err err = {0};
     char byte;
 
@@ -58,14 +54,8 @@ _Noreturn static void warden(aq_aquarium *aq, int line)
     signal(SIGPIPE, SIG_IGN);
     setsid();
     prctl(PR_SET_NAME, "aquarium-warden", 0, 0, 0);
-    if (aq_process_close_but(keep, 2, &err) < 0)
+    if (aq_process_close_but(&aq->life, 1, &err) < 0)
         _exit(70);
-    if (unshare(CLONE_NEWNET) == 0 && aq_container_network(&err) == 0)
-        network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (aq_message_send(line, &m, &network, network >= 0 ? 1 : 0, &err) < 0)
-        _exit(70);
-    close(network);
-    close(line);
     close(0);
     close(1);
     close(2);
@@ -77,21 +67,11 @@ _Noreturn static void warden(aq_aquarium *aq, int line)
 
 static int start_warden(aq_aquarium *aq, aq_err *err)
 {
-    int line[2];
-
     if (!aq->world.privileged)
         return 0;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) < 0)
-        return aq_fail_errno(err, "cannot make a line to the warden");
-    aq->world.line = line[0];
     aq->warden = fork();
-    if (aq->warden == 0) {
-        close(aq->control);
-        close(aq->world.control);
-        close(aq->world.life);
-        warden(aq, line[1]);
-    }
-    close(line[1]);
+    if (aq->warden == 0)
+        warden(aq);
     return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
 }
 
@@ -134,7 +114,6 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
     if (aq->keeper < 0)
         return aq_fail_errno(err, "cannot start a keeper");
     close_fd(&aq->world.control);
-    close_fd(&aq->world.line);
     return 0;
 }
 
@@ -176,9 +155,8 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
 
 static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
 {
-    int life[2] = {-1, -1}, control[2] = {-1, -1}, fds[AQ_MESSAGE_FDS], r = check_plan(plan, err);
+    int life[2] = {-1, -1}, control[2] = {-1, -1}, r = check_plan(plan, err);
     aq_aquarium *aq;
-    aq_message m;
 
     if (r < 0)
         return r;
@@ -187,7 +165,6 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq->world = (aq_world){.plan = plan,
                            .control = -1,
                            .life = -1,
-                           .line = -1,
                            .stream = -1,
                            .inner = -1,
                            .outer = -1,
@@ -199,8 +176,8 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq->world.privileged = geteuid() == 0;
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
-    if ((r = make_lines(aq, life, control, err)) < 0 || (r = start_warden(aq, err)) < 0 ||
-        (r = start_keeper(aq, err)) < 0)
+    if ((r = make_lines(aq, life, control, err)) < 0 || (r = start_keeper(aq, err)) < 0 ||
+        (r = start_warden(aq, err)) < 0)
         return r;
     /* While the keeper gathers the root. Files in the writable places are memory too, and have a
      * limit of their own. One process more: init. */
@@ -208,13 +185,20 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
                    aq->world.limits.most[AQ_LIMIT_PROCESSES] + 1, &aq->world.cgroup);
     if ((r = aq_message_send_groups(aq->control, &aq->world.cgroup, err)) < 0)
         aq_fail(err, r, "the keeper died at once");
-    if (r < 0 || (r = hear(aq, AQ_WORD_PREPARED, &m, fds, err)) < 0)
+    return r;
+}
+
+int aq_container_await(aq_aquarium *aq, aq_err *err)
+{
+    int fds[AQ_MESSAGE_FDS], r;
+    aq_message m;
+
+    if ((r = hear(aq, AQ_WORD_PREPARED, &m, fds, err)) < 0)
         return r;
     aq->init = fds[0];
     if (aq->init < 0)
         return aq_fail(err, -EBADMSG, "the keeper gave no hold on init");
     note_containment(aq, &m);
-    aq->state = PREPARED;
     return 0;
 }
 
@@ -225,9 +209,12 @@ static int launch(aq_aquarium *aq, aq_err *err)
     aq_message m = {.word = AQ_WORD_LAUNCH};
     int r;
 
-    if (aq->state != PREPARED)
+    if (aq->state != MADE)
         return aq_fail(err, -EINVAL, "this world cannot be launched now");
+    /* The keeper finds it when the world is made, and need not wait for us. */
     r = aq_message_send(aq->control, &m, NULL, 0, err);
+    if (r == 0 || r == -EPIPE) /* a keeper that failed has said why */
+        r = aq_container_await(aq, err);
     if (r == 0)
         aq->state = LAUNCHED;
     return r;
@@ -287,25 +274,22 @@ static void teardown(aq_aquarium *aq)
 {
     if (!aq)
         return;
-    /* A keeper that said END leaves by itself, and everybody inside is dead already: its groups can
-     * go meanwhile. Any other is killed, and init dies with it. */
-    if (aq->state != ENDED) {
-        reap(&aq->keeper, true);
-        if (aq->init >= 0)
-            syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
+    /* A keeper that said END leaves by itself, and after init. Any other is killed, and init dies
+     * with it. */
+    reap(&aq->keeper, aq->state != ENDED);
+    if (aq->state != ENDED && aq->init >= 0) {
+        syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
         wait_gone(aq->init, POLLIN);
     }
     aq_cgroup_remove(&aq->world.cgroup, REMOVE_MS);
     aq_cgroup_close(&aq->world.cgroup);
     if (aq->warden > 0)
         kill(aq->warden, SIGKILL);
-    reap(&aq->keeper, false);
     reap(&aq->warden, false);
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);
     close_fd(&aq->world.control);
-    close_fd(&aq->world.line);
     close_fd(&aq->life);
     close_fd(&aq->init);
     close_fd(&aq->world.stream);

@@ -5,5 +5,5 @@
 
 const char *aq_container_guarantee(aq_arena *a, const aq_containment *c);
 int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err);
-/* The network of a world, in a namespace that this process was put into. */
-int aq_container_network(aq_err *err);
+/* Until the world is made, or could not be; prepare() only begins it. */
+int aq_container_await(aq_aquarium *aq, aq_err *err);

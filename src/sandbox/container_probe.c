@@ -79,6 +79,8 @@ int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err)
     int r = b->prepare(&plan, &aq, &why);
 
     (void)err;
+    if (r == 0)
+        r = aq_container_await(aq, &why);
     b->teardown(aq);
     *ret = (aq_probe){.usable = r == 0};
     if (r == 0) {

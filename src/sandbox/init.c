@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,20 +103,22 @@ static int become_user(const aq_world *w, aq_err *err)
     return aq_process_no_new_privileges(err);
 }
 
-/* Descriptors 0, 1 and 2 are our pipes, 3 is the line to the keeper, closed by exec. */
-static int descriptors(aq_world *w, aq_err *err)
+/* Descriptors 0, 1 and 2 are our pipes, 3 is the line to the keeper, 4 that to init, closed by exec
+ * at the latest. */
+static int descriptors(aq_world *w, int *init, aq_err *err)
 {
-    int line = fcntl(w->inner, F_DUPFD_CLOEXEC, 16);
+    int line = fcntl(w->inner, F_DUPFD_CLOEXEC, 16), second = fcntl(*init, F_DUPFD_CLOEXEC, 16);
 
-    if (line < 0)
+    if (line < 0 || second < 0)
         return aq_fail_errno(err, "cannot keep the line to the keeper");
     for (int i = 0; i < 3; i++)
         if (dup2(w->stdio[i], i) < 0)
             return aq_fail_errno(err, "cannot set up standard input and output");
-    if (dup3(line, 3, O_CLOEXEC) < 0)
+    if (dup3(line, 3, O_CLOEXEC) < 0 || dup3(second, 4, O_CLOEXEC) < 0)
         return aq_fail_errno(err, "cannot keep the line to the keeper");
     w->inner = 3;
-    return aq_process_close_from(4, err);
+    *init = 4;
+    return aq_process_close_from(5, err);
 }
 
 /* The environment is ours; rows of the plan replace rows of the same name. */
@@ -177,18 +180,42 @@ static void wait_for_go(const aq_world *w)
         _exit(70);
 }
 
-static int settle(aq_world *w, aq_err *err)
+/* The world's network. Making one takes as long as building the root does, so it is made here, and
+ * init comes into it. */
+static int network(int init, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_NETWORK};
+
+    if (unshare(CLONE_NEWNET) < 0)
+        return aq_fail_errno(err, "cannot make a network namespace");
+    aq_auto_fd int fd = aq_network_local(ADDRESS, PREFIX, err);
+    return fd < 0 ? fd : aq_message_send(init, &m, &fd, 1, err);
+}
+
+static int wait_for_root(aq_world *w, int init, aq_err *err)
+{
+    aq_message m;
+    int r = aq_message_recv(init, &m, NULL, NULL, err);
+
+    if (r < 0)
+        return r;
+    close(init);
+    w->held.proc = m.number;
+    return m.word == AQ_WORD_BUILT ? 0 : aq_fail(err, -EPROTO, "init said something else");
+}
+
+static int settle(aq_world *w, int init, aq_err *err)
 {
     const char *cwd = w->plan->cwd ? w->plan->cwd : "/home/user";
     aq_message m = {.word = AQ_WORD_WAITING};
-    int r = descriptors(w, err);
+    int r = network(init, err);
 
-    if (r < 0 || (r = limits(w, err)) < 0)
+    if (r < 0 || (r = descriptors(w, &init, err)) < 0 || (r = limits(w, err)) < 0)
         return r;
     setsid();
     umask(022);
     signal(SIGPIPE, SIG_DFL);
-    if ((r = become_user(w, err)) < 0)
+    if ((r = become_user(w, err)) < 0 || (r = wait_for_root(w, init, err)) < 0)
         return r;
     if (chdir(cwd) < 0)
         return aq_fail_errno(err, "cannot enter %s inside", cwd);
@@ -200,7 +227,7 @@ static int settle(aq_world *w, aq_err *err)
     return aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
-_Noreturn static void payload(aq_world *w)
+_Noreturn static void payload(aq_world *w, int init)
 {
     const aq_plan *plan = w->plan;
     aq_arena *a = aq_arena_new();
@@ -209,7 +236,7 @@ _Noreturn static void payload(aq_world *w)
     aq_err err = {0};
     size_t argc = 0;
 
-    if (settle(w, &err) < 0) {
+    if (settle(w, init, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }
@@ -258,18 +285,12 @@ static int become_root(const aq_world *w, aq_err *err)
     return 0;
 }
 
-int aq_container_network(aq_err *err)
-{
-    return aq_network_local(ADDRESS, PREFIX, err);
-}
-
 static int enter_namespaces(aq_world *w, aq_err *err)
 {
     int r;
 
     prctl(PR_SET_NAME, "init", 0, 0, 0);
     if ((r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
-        (!w->network_made && (r = aq_container_network(err)) < 0) ||
         (r = become_root(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0)
         return r;
     if (sethostname("debian", 6) < 0 || setdomainname("", 0) < 0)
@@ -291,20 +312,39 @@ static void forbid_namespaces(void)
         return; /* the filter stands alone then */
 }
 
-static int build(aq_world *w, aq_err *err)
+/* Nobody inside has a network that is not the world's. */
+static int join_network(int payload, int *ret, aq_err *err)
 {
-    aq_message m = {.word = AQ_WORD_READY};
+    int fds[AQ_MESSAGE_FDS], r;
+    aq_message m;
+
+    if ((r = aq_message_recv(payload, &m, fds, NULL, err)) < 0)
+        return aq_err_within(err, "the payload");
+    *ret = fds[0];
+    if (m.word != AQ_WORD_NETWORK || fds[0] < 0)
+        return aq_fail(err, -EPROTO, "the payload said something else than expected");
+    return setns(fds[0], CLONE_NEWNET) < 0 ? aq_fail_errno(err, "cannot enter the network") : 0;
+}
+
+static int build(aq_world *w, int payload, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_READY}, built = {.word = AQ_WORD_BUILT};
     int r = w->own_ids ? 0 : aq_root_take(&w->root, err);
 
     if (r < 0)
         return r;
     aq_auto_fd int users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-    aq_auto_fd int network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (users < 0 || network < 0)
-        return aq_fail_errno(err, "cannot open the new namespaces");
+    if (users < 0)
+        return aq_fail_errno(err, "cannot open the new user namespace");
     aq_auto_fd int disk = aq_root_build(w, err);
     if (disk < 0)
         return disk;
+    aq_auto_fd int network = -1;
+    built.number = w->held.proc;
+    if ((r = join_network(payload, &network, err)) < 0 ||
+        (r = aq_message_send(payload, &built, NULL, 0, err)) < 0 ||
+        (r = aq_root_leave_old(err)) < 0)
+        return r;
     forbid_namespaces();
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
     aq_auto_fd int proc = w->held.proc ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -323,8 +363,10 @@ _Noreturn static void reap(const aq_world *w, pid_t first)
             aq_message m = {.word = AQ_WORD_EXIT, .number = status};
             (void)aq_message_send(w->inner, &m, NULL, 0, NULL);
         }
-        if (pid < 0 && errno != EINTR)
+        if (pid < 0 && errno != EINTR) {
+            (void)aq_message_send(w->inner, &(aq_message){.word = AQ_WORD_EMPTY}, NULL, 0, NULL);
             _exit(0);
+        }
     }
 }
 
@@ -339,21 +381,32 @@ static int give_up_all(const aq_world *w, aq_err *err)
     return aq_process_close_but((int[]){w->inner, w->life}, 2, err);
 }
 
+/* The payload begins before there is a root, and enters it with us. */
+static pid_t start_payload(aq_world *w, int *line, aq_err *err)
+{
+    int pair[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return aq_fail_errno(err, "cannot make a line to the payload");
+    pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        payload(w, pair[1]);
+    }
+    close(pair[1]);
+    *line = pair[0];
+    return pid < 0 ? aq_fail_errno(err, "cannot make the payload") : pid;
+}
+
 _Noreturn void aq_init_main(aq_world *w)
 {
     aq_err err = {0};
     pid_t first;
+    int line = -1;
 
-    if (enter_namespaces(w, &err) < 0 || build(w, &err) < 0) {
-        aq_message_failed(w->inner, &err);
-        _exit(70);
-    }
-    first = fork();
-    if (first == 0)
-        payload(w);
-    if (first < 0 || give_up_all(w, &err) < 0) {
-        if (first < 0)
-            aq_fail_errno(&err, "cannot make the payload");
+    if (enter_namespaces(w, &err) < 0 || (first = start_payload(w, &line, &err)) < 0 ||
+        build(w, line, &err) < 0 || give_up_all(w, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }

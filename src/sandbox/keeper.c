@@ -29,7 +29,7 @@
 enum {
     STREAM_SLACK = 64 << 20,
     /* Time and cgroup namespaces are init's to make: one needs its offsets first, the other that
-     * init is in its groups. */
+     * init is in its groups. The network is the payload's, which has time for it. */
     NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
 };
 
@@ -52,7 +52,6 @@ static int leave_front(aq_world *w, aq_err *err)
     prctl(PR_SET_NAME, "aquarium-keeper", 0, 0, 0);
     keep[n++] = w->control;
     keep[n++] = w->life;
-    keep[n++] = w->line;
     keep[n++] = w->stream;
     if (w->plan->has_input)
         keep[n++] = w->plan->input;
@@ -150,33 +149,12 @@ static int hear_both(aq_world *w, aq_err *err)
     return 0;
 }
 
-/* Enters the network that the warden made, so that init is born in it. */
-static int enter_network(aq_world *w, aq_err *err)
-{
-    int fds[AQ_MESSAGE_FDS], r;
-    aq_message m;
-
-    if (w->line < 0)
-        return 0;
-    if ((r = aq_message_recv(w->line, &m, fds, NULL, err)) < 0)
-        return aq_err_within(err, "the warden");
-    close(w->line);
-    w->line = -1;
-    w->network_made = m.word == AQ_WORD_NETWORK && fds[0] >= 0 && setns(fds[0], CLONE_NEWNET) == 0;
-    if (fds[0] >= 0)
-        close(fds[0]);
-    return 0; /* else init is born in one of its own */
-}
-
 static int make_world(aq_world *w, aq_err *err)
 {
     aq_message mapped = {.word = AQ_WORD_MAPPED};
-    int r = enter_network(w, err);
+    int r;
 
-    if (r < 0)
-        return r;
-    w->init = aq_namespace_clone(w->network_made ? NAMESPACES : NAMESPACES | CLONE_NEWNET,
-                                 w->cgroup.into, &w->init_pidfd, err);
+    w->init = aq_namespace_clone(NAMESPACES, w->cgroup.into, &w->init_pidfd, err);
     if (w->init < 0)
         return w->init;
     if (w->init == 0) {
@@ -219,7 +197,7 @@ static int give_up_all(aq_world *w, aq_err *err)
 
     if (w->own_ids) {
         /* The world's empty network is enough for a keeper too. */
-        if (!w->network_made && setns(w->network, CLONE_NEWNET) < 0)
+        if (setns(w->network, CLONE_NEWNET) < 0)
             return aq_fail_errno(err, "cannot leave the host's network");
         if ((r = aq_process_no_way_up(err)) < 0)
             return r;
@@ -258,19 +236,18 @@ static int report_prepared(aq_world *w, aq_err *err)
     return aq_message_send(w->control, &m, &w->init_pidfd, 1, err);
 }
 
-/* Everybody inside is dead once init is: wait for that, and take what the observer left to reap. */
+/* Until init is alone or dead, which is the end of everybody inside. Takes what the observer left
+ * to reap. */
 static void wait_for_end(aq_attendant *a)
 {
     struct pollfd p = {.fd = a->world->init_pidfd, .events = POLLIN};
 
-    while (poll(&p, 1, 0) == 0) {
+    while (!a->empty && poll(&p, 1, 0) == 0) {
         if (aq_attend(a, 50) < 0)
             poll(&p, 1, 50);
         while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
             ;
     }
-    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
-        ;
 }
 
 static void set_exit(const aq_attendant *a, bool ended, aq_observation *o)

@@ -174,10 +174,13 @@ int aq_root_take(aq_root *root, aq_err *err)
         aq_entry *e = &root->entry[i];
         if (e->mount >= 0 || (e->kind != TREE && e->kind != SHARE && e->kind != DEVICE))
             continue;
-        e->mount = aq_mount_copy(AT_FDCWD, e->text, e->kind == SHARE && e->folder,
-                                 e->kind == DEVICE ? DEVICE_SEALED : SEALED, err);
+        if (e->copied)
+            e->mount = open(e->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        else
+            e->mount = aq_mount_copy(AT_FDCWD, e->text, e->kind == SHARE && e->folder,
+                                     e->kind == DEVICE ? DEVICE_SEALED : SEALED, err);
         if (e->mount < 0)
-            return e->mount;
+            return e->copied ? aq_fail_errno(err, "cannot open %s", e->text) : e->mount;
     }
     return 0;
 }
@@ -332,8 +335,12 @@ static int place_terminals(int root, aq_err *err)
 
 static int build(aq_world *w, int root, int disk, aq_err *err)
 {
-    int r = aq_mount_attach(root, AT_FDCWD, "/", err);
+    /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
+     * whole machine when a mount is closed that never had one. */
+    int r = aq_mount_attach(disk, AT_FDCWD, "/proc", err);
 
+    if (r == 0)
+        r = aq_mount_attach(root, AT_FDCWD, "/", err);
     for (size_t i = 0; i < w->root.count && r == 0; i++)
         r = place(w, root, disk, &w->root.entry[i], err);
     if (r == 0)
@@ -343,6 +350,21 @@ static int build(aq_world *w, int root, int disk, aq_err *err)
     if (r == 0)
         r = aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
     return r < 0 ? r : aq_mount_become_root(root, err);
+}
+
+int aq_root_leave_old(aq_err *err)
+{
+    struct stat top, root;
+    int r = aq_mount_leave_old(err);
+
+    if (r < 0)
+        return r;
+    /* A mount that was left on the root would show here, and only here. */
+    if (stat("/dev/..", &top) < 0 || stat("/", &root) < 0)
+        return aq_fail_errno(err, "cannot look at the new root");
+    return top.st_dev == root.st_dev && top.st_ino == root.st_ino
+               ? 0
+               : aq_fail(err, -EBUSY, "something of the host still lies on the new root");
 }
 
 int aq_root_build(aq_world *w, aq_err *err)

@@ -1,18 +1,19 @@
 /* One world of the container backend: what the front, the keeper, init and the payload know of it.
  * Private to the container's files.
  *
- * Theory of operation. Four processes, and whoever is killed first, everything dies:
+ * Theory of operation. Whoever is killed first, everything dies:
  *
- *   front      asks, prints, makes and removes the cgroups; never touches what the payload says but
- *     │        through bounded messages
- *     ├ warden (root only) makes the network, sleeps until front and keeper are gone and then
- * removes │        the cgroups: the keeper has no right to by then. Reads nothing └ keeper makes
- * the world and watches the payload, from outside of its pid namespace. As root it │      takes an
- * identity that nothing else on the host has before it makes the world, so that │      it owns the
- * world's user namespace and nothing else, and then gives up every right └ init pid 1 inside: joins
- * the cgroups, builds the root, makes the payload, gives up every │    right and reaps. Its end is
- * the end of all processes inside └ payload  becomes uid 1000 without any right, waits for its go,
- * and executes the command
+ * - The front asks, prints, makes and removes the cgroups. It never touches what the payload says
+ *   but through bounded messages.
+ * - The warden (root only) sleeps until front and keeper are gone and then removes the cgroups: the
+ *   keeper has no right to by then. It reads nothing.
+ * - The keeper makes the world and watches the payload, from outside of its pid namespace. As root
+ *   it takes an identity that nothing else on the host has before it makes the world, so that it
+ *   owns the world's user namespace and nothing else, and then gives up every right.
+ * - Init is pid 1 inside: it joins the cgroups, starts the payload, builds the root, gives up every
+ *   right and reaps. Its end is the end of all processes inside.
+ * - The payload makes the network while init builds the root, becomes uid 1000 without any right,
+ *   waits for its go, and executes the command.
  *
  *   front dead  → the keeper's control socket is at its end: it kills init and leaves
  *   keeper dead → init gets the death signal it asked for; what the keeper traced dies with it
@@ -48,7 +49,7 @@ typedef struct aq_entry {
     const char *text; /* of a file, target of a link, mode of a space, host path of a tree */
     bool folder;      /* a tree: its root is a folder */
     bool copied;      /* a share that the run may change: its own copy is */
-    int mount;        /* detached, -1 until it was taken from the host */
+    int mount;        /* detached, or the folder to copy; -1 until it was taken from the host */
 } aq_entry;
 
 typedef struct aq_root {
@@ -62,13 +63,11 @@ typedef struct aq_world {
     aq_containment held;
     aq_cgroup cgroup;
     aq_root root;
-    bool privileged;   /* made by root, who has a warden remove the cgroups */
-    bool network_made; /* the warden made the network, and we are in it */
-    bool own_ids;      /* identities of our own were taken */
-    aq_id_map ids[2];  /* the last one is the payload's */
+    bool privileged;  /* made by root, who has a warden remove the cgroups */
+    bool own_ids;     /* identities of our own were taken */
+    aq_id_map ids[2]; /* the last one is the payload's */
     size_t id_count;
     int control;           /* the keeper's end */
-    int line;              /* from the warden, -1 where there is none */
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
@@ -89,9 +88,11 @@ typedef enum aq_word {
     AQ_WORD_READY = 'R',    /* init → keeper, with what the keeper needs of it */
     AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level */
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
+    AQ_WORD_EMPTY = 'Y',    /* init → keeper: nobody else is left inside */
     AQ_WORD_FAILED = 'F',   /* anyone: text and errno */
     AQ_WORD_PREPARED = 'P', /* keeper → front, with init's pidfd */
-    AQ_WORD_NETWORK = 'N',  /* warden → keeper, with a network namespace if it could make one */
+    AQ_WORD_NETWORK = 'N',  /* payload → init, with the world's network namespace */
+    AQ_WORD_BUILT = 'B',    /* init → payload: the root is there; is /proc? */
     AQ_WORD_GROUPS = 'C',   /* front → keeper, with the cgroups' descriptors */
     AQ_WORD_LAUNCH = 'L',   /* front → keeper */
     AQ_WORD_END = 'E',      /* keeper → front: length of the stream */
@@ -124,8 +125,10 @@ int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err);
 /* Takes the trees from the host as detached mounts. With privilege the keeper does it, and reaches
  * what only root may; else init does it in its own mount namespace. */
 int aq_root_take(aq_root *root, aq_err *err);
-/* Builds the root, enters it, and returns a descriptor of the writable space. */
+/* Builds the root, enters it with everybody who shares our mounts, and returns a descriptor of the
+ * writable space. The old root is still to be left. */
 int aq_root_build(aq_world *w, aq_err *err);
+int aq_root_leave_old(aq_err *err);
 
 /* The folder of an entry in the writable space: of a space, or of a copied share. */
 const char *aq_root_folder(const aq_root *root, const aq_entry *e, char name[static 64]);
