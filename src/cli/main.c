@@ -1,11 +1,8 @@
-/* aquarium: one program. Started as "aquarium-jail JOB" it is a child that can do nothing
- * (jail/jail.h); otherwise it runs one command of commands.def. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
+/* The clean room: every command (door.c says how people come here). Started as "aquarium-jail JOB"
+ * it is a child that can do nothing (jail/jail.h); otherwise it runs one command of commands.def.
+ */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cleanroom/intake.h"
@@ -79,15 +76,6 @@ static int show_page(int argc, char **argv)
     return print_page(c, strcmp(argv[1], "--man") == 0);
 }
 
-/* Where 0, 1 or 2 is closed the next file that is opened gets its number, and what is said to the
- * user would go into it. */
-static void open_standard(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            _exit(AQ_EXIT_OURS);
-}
-
 int main(int argc, char **argv)
 {
     static const char *const pages[] = {"help", "--help", "-h", "--man"};
@@ -97,8 +85,7 @@ int main(int argc, char **argv)
 
     if (aq_jail_is_child(argc, argv))
         aq_jail_child(aq_jobs, argc, argv);
-    open_standard();
-    signal(SIGPIPE, SIG_IGN);
+    aq_begin();
     if (argc < 2) {
         print_help(stderr);
         return AQ_EXIT_USAGE;

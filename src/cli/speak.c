@@ -1,5 +1,7 @@
-/* Speaking to people: colour, width, and a state folder that cannot be opened; see cli.h. */
+/* Speaking to people: colour, width, spans of time; see cli.h. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +11,14 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 
-int aq_open_home(const aq_command *c, const aq_args *args, bool make, aq_home *ret)
+/* Where 0, 1 or 2 is closed the next file that is opened gets its number, and what is said to the
+ * user would go into it. */
+void aq_begin(void)
 {
-    const char *given = aq_arg(c, args, "state");
-    aq_err err = {0};
-    aq_auto_free char *path = aq_home_path(given, &err);
-    int r;
-
-    if (!path) {
-        fprintf(stderr, "aquarium: %s\n", err.text);
-        return AQ_EXIT_USAGE;
-    }
-    r = make ? aq_home_open(given, ret, &err) : aq_home_open_existing(given, ret, &err);
-    if (r == 0)
-        return AQ_PARSE_RUN;
-    aq_say_failed(&err);
-    return r == -ENOENT && !make ? AQ_EXIT_USAGE : AQ_EXIT_OURS;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            _exit(AQ_EXIT_OURS);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 bool aq_colour(const char *choice, int fd)
