@@ -59,14 +59,14 @@ def test_nothing_lies_above_the_root(worlds):
     _, out = worlds.python("""
 import os
 root = os.stat("/")
-for folder in sorted(os.listdir("/")):
+for folder in [x for x in sorted(os.listdir("/")) if not os.path.islink("/" + x)]:
     above = os.stat(f"/{folder}/..")
     print(folder, (above.st_dev, above.st_ino) == (root.st_dev, root.st_ino))
 for line in open("/proc/self/mountinfo"):
     print("mount", line.split()[4])
 """)
     lines = [line.split() for line in out.splitlines()]
-    assert len([x for x in lines if x[1] == "True"]) >= 12
+    assert len([x for x in lines if x[1] == "True"]) >= 10
     assert [x for x in lines if x[1] == "False"] == []
     mounts = [x[1] for x in lines if x[0] == "mount"]
     assert mounts.count("/") == 1 and len(mounts) == len(set(mounts))
