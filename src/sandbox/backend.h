@@ -59,7 +59,7 @@ typedef struct aq_plan {
     bool has_output; /* standard output and error are also written to `output` and `error` */
     int input, output, error;
     aq_limits limits;            /* zeros: the defaults */
-    aq_containment *containment; /* filled when the run was prepared; may be NULL */
+    aq_containment *containment; /* filled by launch; may be NULL */
 } aq_plan;
 
 typedef struct aq_aquarium aq_aquarium; /* one run; each backend has its own */
@@ -70,6 +70,8 @@ typedef struct aq_backend {
     int (*probe)(aq_arena *a, aq_probe *ret, aq_err *err);
     /* The same sentence about one run, from what really held. */
     const char *(*guarantee)(aq_arena *a, const aq_containment *c);
+    /* Begins to make a world. It may still be in the making when this returns: what fails later is
+     * told by launch. */
     int (*prepare)(const aq_plan *plan, aq_aquarium **ret, aq_err *err);
     int (*launch)(aq_aquarium *aq, aq_err *err);
     /* Appends the observation stream (model/observation.h) to `stream`. */
