@@ -249,6 +249,20 @@ static int put_events(const char *path, const aq_buf *stream, aq_err *err)
     return r < 0 ? r : aq_put(path, lines.data, lines.len, err);
 }
 
+/* In one piece, whatever else writes to the terminal. */
+static void tell_text(const aq_run_result *result, bool colour)
+{
+    aq_auto_free char *text = NULL;
+    size_t len = 0;
+    FILE *page = open_memstream(&text, &len);
+
+    if (!page)
+        return;
+    aq_run_text(result, colour, page);
+    fclose(page);
+    fwrite(text, 1, len, stderr);
+}
+
 static int tell(request *q, const aq_buf *stream, aq_err *err)
 {
     aq_observation o;
@@ -273,7 +287,7 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
 
         r = aq_put_json(NULL, object, err);
     } else if (!option(q, "quiet")) {
-        aq_run_text(&result, aq_colour(option(q, "color"), STDERR_FILENO), stderr);
+        tell_text(&result, aq_colour(option(q, "color"), STDERR_FILENO));
     }
     return r < 0 ? r : result.status;
 }

@@ -186,7 +186,7 @@ static void make_v2(aq_cgroup *g, const char *self, uint64_t memory, uint64_t pi
             g->pids = AQ_CGROUP_V2;
             g->pids_events = open_value(g->place[0].folder, "pids.events");
         }
-        if (g->memory || g->pids || attempt == 2 || !pure)
+        if (g->memory || g->pids || attempt == 2 || pure < 0)
             break;
         drop_folder(g, 0);
     }

@@ -275,16 +275,18 @@ static void teardown(aq_aquarium *aq)
     if (!aq)
         return;
     /* A keeper that said END leaves by itself, and after init. Any other is killed, and init dies
-     * with it. */
-    reap(&aq->keeper, aq->state != ENDED);
-    if (aq->state != ENDED && aq->init >= 0) {
-        syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
-        wait_gone(aq->init, POLLIN);
+     * with it. The groups need not wait for the keeper, who was never in them. */
+    if (aq->state != ENDED) {
+        reap(&aq->keeper, true);
+        if (aq->init >= 0)
+            syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
     }
+    wait_gone(aq->init, POLLIN);
     aq_cgroup_remove(&aq->world.cgroup, REMOVE_MS);
-    aq_cgroup_close(&aq->world.cgroup);
     if (aq->warden > 0)
         kill(aq->warden, SIGKILL);
+    aq_cgroup_close(&aq->world.cgroup);
+    reap(&aq->keeper, false);
     reap(&aq->warden, false);
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */

@@ -342,14 +342,35 @@ static int build(aq_world *w, int payload, aq_err *err)
     aq_auto_fd int network = -1;
     built.number = w->held.proc;
     if ((r = join_network(payload, &network, err)) < 0 ||
-        (r = aq_message_send(payload, &built, NULL, 0, err)) < 0 ||
-        (r = aq_root_leave_old(err)) < 0)
+        (r = aq_message_send(payload, &built, NULL, 0, err)) < 0)
         return r;
-    forbid_namespaces();
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
     aq_auto_fd int proc = w->held.proc ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     return aq_message_send(w->inner, &m, (int[]){disk, users, network, proc}, proc < 0 ? 3 : 4,
                            err);
+}
+
+static int give_up_all(const aq_world *w, aq_err *err)
+{
+    int r;
+
+    aq_process_forget_start("/sbin/init");
+    if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
+        (r = aq_process_no_new_privileges(err)) < 0)
+        return r;
+    return aq_process_close_but((int[]){w->inner, w->life}, 2, err);
+}
+
+/* The last of the making, while keeper and payload do theirs: it waits for the whole machine. */
+static int seal(const aq_world *w, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_SEALED};
+    int r;
+
+    if ((r = aq_root_leave_old(err)) < 0)
+        return r;
+    forbid_namespaces();
+    return (r = give_up_all(w, err)) < 0 ? r : aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
 /* Tells how the payload ended, and leaves when nobody else is there. */
@@ -368,17 +389,6 @@ _Noreturn static void reap(const aq_world *w, pid_t first)
             _exit(0);
         }
     }
-}
-
-static int give_up_all(const aq_world *w, aq_err *err)
-{
-    int r;
-
-    aq_process_forget_start("/sbin/init");
-    if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
-        (r = aq_process_no_new_privileges(err)) < 0)
-        return r;
-    return aq_process_close_but((int[]){w->inner, w->life}, 2, err);
 }
 
 /* The payload begins before there is a root, and enters it with us. */
@@ -406,7 +416,7 @@ _Noreturn void aq_init_main(aq_world *w)
     int line = -1;
 
     if (enter_namespaces(w, &err) < 0 || (first = start_payload(w, &line, &err)) < 0 ||
-        build(w, line, &err) < 0 || give_up_all(w, &err) < 0) {
+        build(w, line, &err) < 0 || seal(w, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }

@@ -118,33 +118,32 @@ static int change_identity(aq_world *w, aq_err *err)
     return aq_process_become_keeping(w->ids[1].user, needed, err);
 }
 
-/* Init says that the world is built, the payload that it waits: in any order, each once. */
-static int hear_both(aq_world *w, aq_err *err)
+/* Init says that the world is built, then that it is sealed; the payload says that it waits: each
+ * once, and theirs in any order. */
+static int hear_inside(aq_world *w, aq_err *err)
 {
-    bool ready = false;
     aq_message m;
     int r, fds[AQ_MESSAGE_FDS];
     pid_t sender;
 
-    while (!ready || !w->payload) {
-        if ((r = aq_message_recv(w->outer, &m, fds, &sender, err)) < 0)
-            return aq_err_within(err, "init");
-        if (m.word == AQ_WORD_READY && !ready && fds[2] >= 0) {
-            w->disk = fds[0];
-            w->users = fds[1];
-            w->network = fds[2];
-            w->proc = fds[3];
-            w->held.clocks = m.number & 1;
-            w->held.proc = m.number & 2;
-            ready = true;
-        } else if (m.word == AQ_WORD_WAITING && !w->payload && sender > 0) {
-            w->held.landlock = m.number;
-            w->payload = sender;
-        } else if (m.word == AQ_WORD_FAILED) {
-            return aq_message_error(&m, err);
-        } else {
-            return aq_fail(err, -EPROTO, "init said something else than expected");
-        }
+    if ((r = aq_message_recv(w->outer, &m, fds, &sender, err)) < 0)
+        return aq_err_within(err, "init");
+    if (m.word == AQ_WORD_READY && w->disk < 0 && fds[2] >= 0) {
+        w->disk = fds[0];
+        w->users = fds[1];
+        w->network = fds[2];
+        w->proc = fds[3];
+        w->held.clocks = m.number & 1;
+        w->held.proc = m.number & 2;
+    } else if (m.word == AQ_WORD_WAITING && !w->payload && sender > 0) {
+        w->held.landlock = m.number;
+        w->payload = sender;
+    } else if (m.word == AQ_WORD_SEALED && w->disk >= 0 && !w->sealed) {
+        w->sealed = true;
+    } else if (m.word == AQ_WORD_FAILED) {
+        return aq_message_error(&m, err);
+    } else {
+        return aq_fail(err, -EPROTO, "init said something else than expected");
     }
     return 0;
 }
@@ -173,7 +172,9 @@ static int make_world(aq_world *w, aq_err *err)
     if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0 ||
         (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0)
         return r;
-    return hear_both(w, err);
+    while (r == 0 && (w->disk < 0 || !w->payload))
+        r = hear_inside(w, err);
+    return r;
 }
 
 /* Requests come in one order, each once; a front that says anything else is not ours. */
@@ -302,9 +303,11 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
     if (watch)
         r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, at, &watching, err);
     if (r == 0)
-        r = aq_message_send(w->outer, &go, NULL, 0, err);
-    if (r == 0)
         r = aq_attend_begin(at, w, err);
+    while (r == 0 && !w->sealed) /* it runs in nothing less than a finished world */
+        r = hear_inside(w, err);
+    if (r == 0)
+        r = aq_message_send(w->outer, &go, NULL, 0, err);
     if (r == 0 && watch)
         r = watch->run(watching, o, &ended, err);
     if (r == 0)

@@ -73,6 +73,7 @@ typedef struct aq_world {
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
+    bool sealed; /* init has given up everything */
     int init_pidfd;
     int disk;                /* root of the writable space */
     int proc;                /* the world's, -1 where it has none */
@@ -83,9 +84,10 @@ typedef struct aq_world {
 /* ---- messages ---- */
 
 typedef enum aq_word {
-    AQ_WORD_MAPPED = 'M',   /* keeper → init: your identities exist */
-    AQ_WORD_GO = 'G',       /* keeper → payload */
-    AQ_WORD_READY = 'R',    /* init → keeper, with what the keeper needs of it */
+    AQ_WORD_MAPPED = 'M', /* keeper → init: your identities exist */
+    AQ_WORD_GO = 'G',     /* keeper → payload */
+    AQ_WORD_READY = 'R',  /* init → keeper, with what the keeper needs of it */
+    AQ_WORD_SEALED = 'S', /* init → keeper: nothing of the host is left, and none of our rights */
     AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level */
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
     AQ_WORD_EMPTY = 'Y',    /* init → keeper: nobody else is left inside */
