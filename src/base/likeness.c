@@ -65,6 +65,23 @@ int aq_text_fold(aq_buf *out, const char *s, size_t len)
     return 0;
 }
 
+void aq_text_windows(aq_buf *out, const char *path, size_t len)
+{
+    for (size_t at = 0; at <= len;) {
+        size_t n = 0, kept;
+        while (at + n < len && path[at + n] != '\\' && path[at + n] != '/')
+            n++;
+        for (kept = 0; kept < n && path[at + kept] != ':'; kept++)
+            ;
+        while (kept > 0 && (path[at + kept - 1] == '.' || path[at + kept - 1] == ' '))
+            kept--;
+        aq_buf_add(out, path + at, kept ? kept : n);
+        at += n + 1;
+        if (at <= len)
+            aq_buf_addc(out, '/');
+    }
+}
+
 static const char *looks_like(int32_t code)
 {
     size_t low = 0, high = sizeof confusables / sizeof *confusables;

@@ -41,6 +41,10 @@ int aq_text_fold(aq_buf *out, const char *s, size_t len);
  * names with one skeleton look alike to a reader. */
 int aq_text_skeleton(aq_buf *out, const char *s, size_t len);
 
+/* Appends the path as Windows stores it: a backslash parts it as / does, dots and blanks at the end
+ * of a part go, and what follows a colon is a stream of the file before it. */
+void aq_text_windows(aq_buf *out, const char *path, size_t len);
+
 /* Damerau-Levenshtein distance (adjacent transposition = 1) in bytes, or max + 1 as soon as it
  * must exceed `max`. Inputs are names of at most 256 bytes. */
 size_t aq_text_distance(const char *a, const char *b, size_t max);

@@ -135,25 +135,6 @@ typedef struct folds {
     size_t count, cap;
 } folds;
 
-/* How Windows stores a part of a path: a backslash parts it further, dots and blanks at the end go,
- * and what follows a colon is a stream of the file before it. */
-static void add_windows(aq_buf *out, const char *part, size_t len)
-{
-    for (size_t at = 0; at <= len;) {
-        size_t n = 0, kept;
-        while (at + n < len && part[at + n] != '\\')
-            n++;
-        for (kept = 0; kept < n && part[at + kept] != ':'; kept++)
-            ;
-        while (kept > 0 && (part[at + kept - 1] == '.' || part[at + kept - 1] == ' '))
-            kept--;
-        aq_buf_add(out, part + at, kept ? kept : n);
-        at += n + 1;
-        if (at <= len)
-            aq_buf_addc(out, '/');
-    }
-}
-
 /* Bytes that are no text fold as they are, but for the case of ASCII. */
 static void fold_case(aq_buf *out, const char *part, size_t len)
 {
@@ -176,7 +157,7 @@ static bool add_part(aq_siphash *h, const char *part, size_t len)
     aq_auto_buf stored = {0}, fold = {0};
 
     if (windows)
-        add_windows(&stored, part, len);
+        aq_text_windows(&stored, part, len);
     fold_case(&fold, windows ? aq_buf_str(&stored) : part, windows ? stored.len : len);
     aq_siphash_add(h, fold.len ? fold.data : "", fold.len);
     return windows;

@@ -70,13 +70,14 @@ enum {
     RANK_PLAIN_NPM = 120, /* nothing in it says MCP */
     RANK_PLAIN_PYTHON = 125,
     RANK_WASM = 130,
-    RANK_SPELLING = 140,  /* a manifest only where letter case does not count */
+    RANK_SPELLING = 140,  /* a manifest only where letter case does not count, or on Windows */
     RANK_HOOKS = 150,     /* hooks/hooks.json without a plugin.json beside it */
     RANK_COMPONENT = 200, /* never speaks */
 };
 
 typedef struct candidate {
     const aq_file *file;
+    bool windows; /* it has the name of a manifest there alone */
     int rank;
     int (*read)(aq_reading *);
     const char *root; /* folder that it speaks for */
@@ -88,6 +89,7 @@ typedef struct detection {
     candidate *items;
     size_t count, cap;
     bool plugin, too_many;
+    bool windows; /* the file at hand has another name there, and goes by that */
     const aq_file *wasm;
     size_t wasm_count;
 } detection;
@@ -155,7 +157,8 @@ static void add_candidate(detection *d, const aq_file *file, int rank, int (*rea
         d->items = more;
         d->cap = cap;
     }
-    d->items[d->count++] = (candidate){.file = file, .rank = rank, .read = read, .root = root};
+    d->items[d->count++] =
+        (candidate){.file = file, .windows = d->windows, .rank = rank, .read = read, .root = root};
 }
 
 /* "a/b/" for "a/b/.claude-plugin/plugin.json" and `tail` ".claude-plugin/plugin.json". */
@@ -177,7 +180,7 @@ static bool at_fixed_place(detection *d, const aq_file *file, const char *path)
             rank = row->else_rank;
         if (rank == RANK_PLUGIN || rank == RANK_MARKETPLACE)
             d->plugin = true;
-        if (rank && !page && strcmp(path, row->path) != 0)
+        if (rank && (d->windows || (!page && strcmp(path, row->path) != 0)))
             rank = RANK_SPELLING;
         if (rank)
             add_candidate(d, file, rank, row->read, d->top);
@@ -202,10 +205,10 @@ static bool is_exact_end(const char *path, const char *tail)
 }
 
 /* Hooks that the reader of a plugin does not come to by itself. */
-static void classify_hooks(detection *d, const aq_file *file)
+static void classify_hooks(detection *d, const aq_file *file, const char *path)
 {
-    const char *root = folder_above(d, file->path, sizeof hooks - 1);
-    bool exact = is_exact_end(file->path, hooks);
+    const char *root = folder_above(d, path, sizeof hooks - 1);
+    bool exact = !d->windows && is_exact_end(path, hooks);
 
     if (exact && aq_package_find(d->r.package, aq_arena_printf(d->r.a, "%s%s", root, plugin)))
         return;
@@ -214,14 +217,29 @@ static void classify_hooks(detection *d, const aq_file *file)
         add_candidate(d, file, RANK_HOOKS, aq_read_hooks, root);
 }
 
+/* The path that counts: where Windows stores a file under another name, that one, since an agent
+ * there reads the manifest that it became. */
+static const char *stored_path(detection *d, const char *path)
+{
+    const char *below = path + strlen(d->top);
+    aq_auto_buf stored = {0};
+
+    aq_text_windows(&stored, below, strlen(below));
+    d->windows = strcmp(aq_buf_str(&stored), below) != 0;
+    return d->windows ? aq_arena_printf(d->r.a, "%s%s", d->top, aq_buf_str(&stored)) : path;
+}
+
 static void classify(detection *d, const aq_file *file)
 {
-    size_t top = strlen(d->top);
-    const char *path = file->path + top, *base = strrchr(path, '/');
+    const char *whole, *path, *base;
 
-    if (strncmp(file->path, d->top, top) != 0 || is_foreign(path))
+    if (strncmp(file->path, d->top, strlen(d->top)) != 0)
         return;
-    base = base ? base + 1 : path;
+    whole = stored_path(d, file->path);
+    path = whole + strlen(d->top);
+    if (is_foreign(path))
+        return;
+    base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     if (ends_with(path, ".wasm")) {
         d->wasm = file;
         d->wasm_count++;
@@ -229,15 +247,17 @@ static void classify(detection *d, const aq_file *file)
     if (at_fixed_place(d, file, path))
         return;
     if (ends_with(path, "/.claude-plugin/plugin.json"))
-        add_candidate(d, file, is_exact_end(path, plugin) ? RANK_SUB_PLUGIN : RANK_SPELLING,
-                      aq_read_plugin, folder_above(d, file->path, sizeof plugin - 1));
+        add_candidate(d, file,
+                      is_exact_end(path, plugin) && !d->windows ? RANK_SUB_PLUGIN : RANK_SPELLING,
+                      aq_read_plugin, folder_above(d, whole, sizeof plugin - 1));
     else if (strcasecmp(path, hooks) == 0 || ends_with(path, "/hooks/hooks.json"))
-        classify_hooks(d, file);
+        classify_hooks(d, file, whole);
     else if (strcasecmp(base, "SKILL.md") == 0)
-        add_candidate(d, file, RANK_SUB_SKILL, aq_read_skill,
-                      folder_above(d, file->path, sizeof "SKILL.md" - 1));
+        add_candidate(d, file, d->windows ? RANK_SPELLING : RANK_SUB_SKILL, aq_read_skill,
+                      folder_above(d, whole, sizeof "SKILL.md" - 1));
     else if (d->plugin && is_component(path))
-        add_candidate(d, file, RANK_COMPONENT, aq_read_component, d->top);
+        add_candidate(d, file, d->windows ? RANK_SPELLING : RANK_COMPONENT, aq_read_component,
+                      d->top);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -508,10 +528,16 @@ static bool announced(const aq_manifest *m, const char *quoted)
 /* What agents read although it does not look like part of a manifest. */
 static void tell_unusual(detection *d, const candidate *c, bool known)
 {
-    if (c->rank == RANK_SPELLING)
+    bool hooked = c->rank == RANK_HOOKS;
+
+    if (c->windows && (c->rank == RANK_SPELLING || hooked))
+        aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_SPELLING, c->file->path,
+                        "is %s where Windows has stored it, and %s elsewhere",
+                        hooked ? hooks : "a manifest", hooked ? "another file" : "none");
+    else if (c->rank == RANK_SPELLING)
         aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_SPELLING, c->file->path,
                         "is a manifest where letter case does not count, and none elsewhere");
-    else if (c->rank == RANK_HOOKS && !is_exact_end(c->file->path, hooks))
+    else if (hooked && !is_exact_end(c->file->path, hooks))
         aq_findings_add(d->r.findings, AQ_RULE_MANIFEST_SPELLING, c->file->path,
                         "is %s where letter case does not count", hooks);
     else if (c->rank == RANK_HOOKS && !known)

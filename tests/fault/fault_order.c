@@ -142,6 +142,57 @@ static void also_in_folders_that_a_killed_publisher_left(void **state)
     watch_a_writer(true);
 }
 
+/* A writer that was killed behind its write and before its sync leaves an entry that is whole and
+ * not durable. The next one must not sign it before it is. */
+_Noreturn static void next_writer(const char *path, const aq_keys *keys, const aq_buf *left,
+                                  off_t from)
+{
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(dir, "ledger/journal/0", O_WRONLY | O_CLOEXEC);
+    size_t len = left->len - (size_t)from;
+    aq_ledger *l = NULL;
+    aq_err err;
+
+    kill_at_ready();
+    if (pwrite(fd, left->data + from, len, from) != (ssize_t)len)
+        _exit(1);
+    if (aq_ledger_open(dir, keys, &l, &err) < 0 || aq_ledger_publish(l, &err) < 0)
+        _exit(2);
+    _exit(0);
+}
+
+static void what_a_killed_writer_left_is_durable_before_it_is_signed(void **state)
+{
+    ledger_folder f = {0};
+    aq_auto_buf left = {0};
+    aq_ledger_audit a;
+    struct stat st;
+    uint64_t first;
+    seen s = {0};
+    aq_err err = {0};
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(folder_make(&f, NULL), 0);
+    make_locks(f.fd);
+    assert_int_equal(folder_append(f.ledger, 0, 1, &first, &err), 0);
+    assert_int_equal(aq_ledger_publish(f.ledger, &err), 0);
+    assert_int_equal(fstatat(f.fd, "ledger/journal/0", &st, 0), 0);
+    assert_int_equal(folder_append(f.ledger, 1, 1, &first, &err), 0);
+    assert_int_equal(aq_read_file(f.fd, "ledger/journal/0", 1 << 20, &left, &err), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        next_writer(f.path, f.keys, &left, st.st_size);
+    assert_int_equal(order_watch(pid, watch, &s), 0);
+    if (*s.complaint)
+        fail_msg("%s", s.complaint);
+    assert_int_equal(s.checkpoints, 1);
+    assert_int_equal(aq_ledger_verify(f.ledger, &a, &err), 0);
+    assert_int_equal(a.published, 2);
+    folder_free(&f);
+}
+
 /* The account itself: each of these forgets one sync, and must be found out. */
 typedef struct slip {
     const char *what;
@@ -208,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durable_before_named_signed_removed_and_told),
         cmocka_unit_test(also_in_folders_that_a_killed_publisher_left),
+        cmocka_unit_test(what_a_killed_writer_left_is_durable_before_it_is_signed),
         cmocka_unit_test(a_forgotten_sync_is_found),
     };
 

@@ -259,6 +259,48 @@ static void manifests_in_another_case(void **state)
     done(&s);
 }
 
+/* Where Windows has stored them these are manifests; elsewhere they are files of no meaning. */
+static void manifests_that_windows_makes(void **state)
+{
+    static const char *const paths[] = {
+        ".claude-plugin./plugin.json",   ".claude-plugin/plugin.json.",
+        ".claude-plugin/plugin.json ",   ".claude-plugin/plugin.json::$DATA",
+        ".Claude-Plugin . /plugin.json", "plugins/x/.claude-plugin./plugin.json",
+    };
+    static const char entry[] = "{\"name\":\"a\",\"hooks\":{\"Stop\":[{\"command\":\"end.sh\"}]}}";
+    seen s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        s = look("SKILL.md", plain_skill, paths[i], entry);
+        assert_int_equal(s.m.kind, AQ_KIND_SKILL);
+        must_find(&s, AQ_RULE_MANIFEST_SPELLING, paths[i], 0);
+        must_imply(&s, "{\"hooks\":[\"Stop\"],\"shell\":[\"end.sh\"]}");
+        done(&s);
+    }
+    s = look(".claude-plugin/plugin.json", "{\"name\":\"p\"}", "hooks./hooks.json", HOOK,
+             ".mcp.json ", "{\"mcpServers\":{\"db\":{\"command\":\"db-serve\"}}}",
+             "commands/go.md.", "---\nallowed-tools: Read(a)\n---\n", "skills/x/SKILL.md.",
+             plain_skill);
+    assert_string_equal(s.m.file, ".claude-plugin/plugin.json");
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, "hooks./hooks.json", 0);
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, ".mcp.json ", 0);
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, "commands/go.md.", 0);
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, "skills/x/SKILL.md.", 0);
+    done(&s);
+    s = look("SKILL.md", plain_skill, "SKILL.md.", "---\nname: other\n---\n");
+    assert_string_equal(s.m.file, "SKILL.md");
+    assert_string_equal(s.m.name, "a");
+    must_find(&s, AQ_RULE_MANIFEST_SPELLING, "SKILL.md.", 0);
+    done(&s);
+    /* harmless: names that end so and become no manifest, and a folder around everything */
+    s = look("a-1.0./SKILL.md", plain_skill, "a-1.0./SKILL.md.bak", "x", "a-1.0./notes./x.json",
+             "{}", "a-1.0./plugin.json.", "{}");
+    must_be_clean(&s);
+    assert_string_equal(s.m.name, "a");
+    done(&s);
+}
+
 static void matchers_of_hooks(void **state)
 {
     static const struct {
@@ -321,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_skill_with_a_hook),
         cmocka_unit_test(hooks_without_a_plugin),
         cmocka_unit_test(manifests_in_another_case),
+        cmocka_unit_test(manifests_that_windows_makes),
         cmocka_unit_test(matchers_of_hooks),
         cmocka_unit_test(matchers_together),
         cmocka_unit_test(a_block_can_be_contradicted),

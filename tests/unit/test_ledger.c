@@ -142,8 +142,59 @@ static void publishing_drops_and_tidies(void **state)
     assert_int_equal(st.st_mode & 0777, 0644);
     assert_int_equal(fstatat(f->fd, "ledger/journal/1257", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(fstatat(f->fd, "ledger/journal", &st, 0), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
     publish(f); /* nothing new: nothing happens */
     verify(f, 1457, 1457);
+}
+
+/* A writer that was killed right after it made its segment: what was there before is still the
+ * newest that has an entry, and stays although all of it is published. */
+static void an_empty_segment_is_not_the_newest(void **state)
+{
+    ledger_folder *f = *state;
+    aq_err err = {0};
+
+    append(f, 0, 256);
+    assert_int_equal(aq_write_file(f->fd, "ledger/journal/256", "", 0, 0600, &err), 0);
+    publish(f);
+    assert_true(there(f, "ledger/journal/0"));
+    verify(f, 256, 256);
+    append(f, 256, 1);
+    publish(f);
+    verify(f, 257, 257);
+    assert_false(there(f, "ledger/journal/0"));
+}
+
+/* A length has two bytes: the longest entry that they can hold, and one byte more. */
+static void the_longest_entry(void **state)
+{
+    ledger_folder *f = *state;
+    aq_auto_free char *text = calloc(1, AQ_LEDGER_ENTRY + 2);
+    aq_auto_buf entry = {0};
+    size_t around;
+    aq_err err = {0};
+    uint64_t index;
+    aq_digest leaf;
+
+    append(f, 0, 1);
+    for (int i = 0; i < 3; i++) {
+        aq_auto_json json_t *body = json_pack("{s:s, s:s}", "kind", "test", "text", text);
+        int r = aq_ledger_append(f->ledger, body, &index, &leaf, &err);
+        assert_int_equal(r, i < 2 ? 0 : -E2BIG);
+        if (i == 0) {
+            assert_int_equal(aq_ledger_entry(f->ledger, index, &entry, &err), 0);
+            around = entry.len;
+            memset(text, 'x', AQ_LEDGER_ENTRY - around);
+        } else if (i == 1) {
+            aq_buf_clear(&entry);
+            assert_int_equal(aq_ledger_entry(f->ledger, index, &entry, &err), 0);
+            assert_int_equal(entry.len, AQ_LEDGER_ENTRY);
+            text[strlen(text)] = 'x';
+        }
+    }
+    publish(f);
+    verify(f, 3, 3);
 }
 
 static void names_of_tiles(void **state)
@@ -381,22 +432,92 @@ static void an_old_journal_is_refused(void **state)
     assert_non_null(strstr(err.text, "not the one that was published"));
 }
 
+static void damage(ledger_folder *f, const char *path, off_t at)
+{
+    aq_auto_fd int fd = openat(f->fd, path, O_RDWR | O_CLOEXEC);
+    char byte;
+
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+}
+
 static void damaged_tiles_are_never_signed_over(void **state)
 {
     ledger_folder *f = *state;
     aq_auto_buf before = {0}, after = {0};
     aq_err err;
-    aq_auto_fd int fd = -1;
 
     append(f, 0, 3);
     publish(f);
     assert_int_equal(aq_read_file(f->fd, "ledger/checkpoint", 4096, &before, &err), 0);
-    fd = openat(f->fd, "ledger/tile/0/000.p/3", O_RDWR | O_CLOEXEC);
-    assert_int_equal(pwrite(fd, "x", 1, 40), 1);
+    damage(f, "ledger/tile/0/000.p/3", 40);
     append(f, 3, 1);
     assert_int_equal(aq_ledger_publish(f->ledger, &err), -EBADMSG);
     assert_int_equal(aq_read_file(f->fd, "ledger/checkpoint", 4096, &after, &err), 0);
     assert_string_equal(before.data, after.data);
+}
+
+/* Nor where the entries below it are in a full tile that nobody reads again. */
+static void a_damaged_tile_above_is_never_signed_over(void **state)
+{
+    ledger_folder *f = *state;
+    aq_auto_buf before = {0}, after = {0};
+    aq_err err;
+
+    append(f, 0, 257);
+    publish(f);
+    assert_int_equal(aq_read_file(f->fd, "ledger/checkpoint", 4096, &before, &err), 0);
+    damage(f, "ledger/tile/1/000.p/1", 7);
+    append(f, 257, 1);
+    assert_int_equal(aq_ledger_publish(f->ledger, &err), -EBADMSG);
+    assert_int_equal(aq_read_file(f->fd, "ledger/checkpoint", 4096, &after, &err), 0);
+    assert_string_equal(before.data, after.data);
+}
+
+/* What is shown of an entry is what its leaf hash was made of. */
+static void a_changed_entry_is_not_shown(void **state)
+{
+    ledger_folder *f = *state;
+    aq_auto_buf e = {0};
+    aq_err err;
+
+    append(f, 0, 256);
+    append(f, 256, 1);
+    publish(f);
+    assert_false(there(f, "ledger/journal/0"));
+    assert_int_equal(aq_ledger_entry(f->ledger, 0, &e, &err), 0);
+    damage(f, "ledger/tile/entries/000", 2 + (off_t)(strstr(e.data, "\"n\":0") - e.data) + 4);
+    aq_buf_clear(&e);
+    assert_int_equal(aq_ledger_entry(f->ledger, 0, &e, &err), -EBADMSG);
+    assert_int_equal(e.len, 0);
+    assert_int_equal(aq_ledger_entry(f->ledger, 1, &e, &err), 0);
+}
+
+/* A record that proves itself and is not the one that was published. */
+static void the_journal_has_the_published_entries(void **state)
+{
+    ledger_folder *f = *state;
+    aq_auto_buf b = {0};
+    aq_ledger_audit a;
+    size_t at = 0, len = 0;
+    aq_digest leaf;
+    aq_err err;
+
+    append(f, 0, 3);
+    publish(f);
+    assert_int_equal(aq_read_file(f->fd, "ledger/journal/0", 1 << 20, &b, &err), 0);
+    for (int i = 0; i < 3; i++) {
+        at += i ? 2 + len + AQ_SHA256_LEN : 0;
+        len = (size_t)((uint8_t)b.data[at] << 8 | (uint8_t)b.data[at + 1]);
+    }
+    *(strstr(b.data + at + 2, "\"n\":2") + 4) = '7';
+    leaf = aq_tree_leaf(b.data + at + 2, len);
+    memcpy(b.data + at + 2 + len, leaf.b, sizeof leaf.b);
+    assert_int_equal(aq_write_file(f->fd, "ledger/journal/0", b.data, b.len, 0600, &err), 0);
+    assert_int_equal(aq_ledger_verify(f->ledger, &a, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "not the published one"));
+    assert_int_equal(a.bad_index, 2);
 }
 
 /* Every prefix of the last record is torn, not damaged: it goes, and nothing else does. */
@@ -472,6 +593,18 @@ static void revocations(void **state)
     publish(f);
     assert_int_equal(aq_ledger_revoked(f->ledger, 2, &reason, &err), 1);
     assert_int_equal(aq_ledger_revoked(f->ledger, 301, &reason, &err), 0);
+    /* One that stands before what it names was not about that; of two the first reason counts. */
+    json_object_set_new(v, "revokes", json_integer(602));
+    assert_int_equal(aq_ledger_append(f->ledger, v, &index, NULL, &err), 0);
+    assert_int_equal(index, 601);
+    append(f, 602, 1);
+    assert_int_equal(aq_ledger_revoked(f->ledger, 602, &reason, &err), 0);
+    json_object_set_new(v, "revokes", json_integer(2));
+    json_object_set_new(v, "reason", json_string("another reason"));
+    assert_int_equal(aq_ledger_append(f->ledger, v, &index, NULL, &err), 0);
+    aq_buf_clear(&reason);
+    assert_int_equal(aq_ledger_revoked(f->ledger, 2, &reason, &err), 1);
+    assert_string_equal(reason.data, "the rules were wrong");
 }
 
 static void another_key_is_refused(void **state)
@@ -614,6 +747,8 @@ int main(void)
         T(entries_chain),
         T(bad_bodies_are_refused),
         T(publishing_drops_and_tidies),
+        T(an_empty_segment_is_not_the_newest),
+        T(the_longest_entry),
         cmocka_unit_test(names_of_tiles),
         T(proofs_hold),
         T(no_flipped_byte_of_a_proof_survives),
@@ -623,6 +758,9 @@ int main(void)
         T(lost_files_are_found),
         T(an_old_journal_is_refused),
         T(damaged_tiles_are_never_signed_over),
+        T(a_damaged_tile_above_is_never_signed_over),
+        T(a_changed_entry_is_not_shown),
+        T(the_journal_has_the_published_entries),
         T(torn_tails_are_cut_off),
         T(damage_is_not_cut_off),
         T(revocations),
