@@ -135,7 +135,7 @@ def enter(space, folder):
 
 
 def runsc_program():
-    pinned = sorted((ROOT / "build/peers").glob("runsc-*"))
+    pinned = sorted((ROOT / "build-peers").glob("runsc-*"))
     return str(pinned[-1]) if pinned else "runsc"
 
 

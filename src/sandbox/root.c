@@ -336,7 +336,8 @@ static int place_terminals(int root, aq_err *err)
 static int build(aq_world *w, int root, int disk, aq_err *err)
 {
     /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
-     * whole machine when a mount is closed that never had one. */
+     * whole machine when a mount is closed that never had one, and before 6.15 it copies nothing
+     * from such a mount. */
     int r = aq_mount_attach(disk, AT_FDCWD, "/proc", err);
 
     if (r == 0)
