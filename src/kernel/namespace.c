@@ -67,6 +67,15 @@ int aq_namespace_map(pid_t pid, const aq_id_map *rows, size_t count, bool groups
     return r < 0 ? r : write_at(pid, "uid_map", aq_buf_str(&uids), err);
 }
 
+int aq_namespace_enter_own(int more, aq_err *err)
+{
+    aq_id_map me = {.inside = 0, .user = geteuid(), .group = getegid()};
+
+    if (unshare(CLONE_NEWUSER | more) < 0)
+        return aq_fail_errno(err, "cannot make a user namespace");
+    return aq_namespace_map(getpid(), &me, 1, false, err);
+}
+
 /* Calls `each` for every row of a map of our own; both maps have the form "inside outside count".
  */
 static void read_map(const char *path, void (*each)(uint64_t first, uint64_t count, void *arg),

@@ -23,6 +23,10 @@ typedef struct aq_id_map {
  * may still call setgroups; without privilege it may not. */
 int aq_namespace_map(pid_t pid, const aq_id_map *rows, size_t count, bool groups, aq_err *err);
 
+/* This process alone moves into a user namespace of its own, in which it is root, and into the
+ * other new namespaces that `more` says. Outside it has its user's rights to files and to nothing
+ * else: whoever is in another user namespace cannot be traced from there. */
+int aq_namespace_enter_own(int more, aq_err *err);
 /* How many ids of [first, first + count) this process's own user namespace knows. */
 uint32_t aq_namespace_ids(uint32_t first, uint32_t count);
 /* The last `count` ids of the longest range that it knows; 0 when no range is that long. */

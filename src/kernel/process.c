@@ -60,10 +60,7 @@ static int set_capabilities(uint64_t bits)
 
 int aq_process_no_capabilities(aq_err *err)
 {
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (set_capabilities(0) < 0)
-        return aq_fail_errno(err, "cannot give up capabilities");
-    return 0;
+    return aq_process_keep_capabilities(0, err);
 }
 
 int aq_process_unshare(int namespaces)
@@ -109,6 +106,29 @@ int aq_process_become_keeping(uint32_t id, uint64_t capabilities, aq_err *err)
     if (set_capabilities(capabilities) < 0)
         return aq_fail_errno(err, "cannot keep capabilities over the change to user %u", id);
     return 0;
+}
+
+int aq_process_keep_capabilities(uint64_t capabilities, aq_err *err)
+{
+    /* Nothing is left inheritable, and so nothing ambient. */
+    if (set_capabilities(capabilities) < 0)
+        return aq_fail_errno(err, "cannot give up capabilities");
+    return 0;
+}
+
+static const char *proc = "/proc";
+
+int aq_process_only_proc(aq_err *err)
+{
+    if (chdir("/proc") < 0 || chroot(".") < 0)
+        return aq_fail_errno(err, "cannot leave the host's files");
+    proc = "";
+    return 0;
+}
+
+const char *aq_process_proc(void)
+{
+    return proc;
 }
 
 int aq_process_new_keyring(aq_err *err)

@@ -26,6 +26,14 @@ int aq_process_no_new_privileges(aq_err *err);
 int aq_process_no_way_up(aq_err *err);
 /* Keeps these capabilities (bits) over a change of user to `id`, and no others; as root only. */
 int aq_process_become_keeping(uint32_t id, uint64_t capabilities, aq_err *err);
+/* Keeps these capabilities (bits) and gives up all others. */
+int aq_process_keep_capabilities(uint64_t capabilities, aq_err *err);
+/* The host's /proc becomes the root folder: of the host's files nothing else can be reached. Needs
+ * CAP_SYS_CHROOT. */
+int aq_process_only_proc(aq_err *err);
+/* What stands before a path of the host's /proc in this process: "/proc", or nothing after
+ * aq_process_only_proc. */
+const char *aq_process_proc(void);
 /* A session keyring of its own, empty. A kernel without keyrings is fine. */
 int aq_process_new_keyring(aq_err *err);
 /* Dies when the thread that made this process dies. A change of identity forgets it: call it

@@ -22,7 +22,7 @@ typedef struct aq_call {
     uint32_t mask;
 } aq_call;
 
-enum { AQ_CALLS = 64 }; /* rows of one list, at most */
+enum { AQ_CALLS = 80 }; /* rows of one list, at most */
 
 /* Installs the list for this thread and what it becomes; needs no_new_privs. Calls of another
  * architecture (i386, x32) kill. The rows are tried in order: put frequent ones first. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 
@@ -139,7 +140,7 @@ void aq_decode_exec(aq_tracer *t, aq_task *k)
     free(k->proc->exe);
     k->proc->exe = aq_strdup(exe);
     k->proc->split = false;
-    snprintf(path, sizeof path, "/proc/%d/cmdline", k->tid);
+    snprintf(path, sizeof path, "%s/%d/cmdline", aq_process_proc(), k->tid);
     aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     n = fd < 0 ? 0 : read(fd, argv, sizeof argv);
     aq_event_object(&e, exe);
@@ -170,7 +171,7 @@ static const aq_proc *proc_of_pidfd(const aq_tracer *t, const aq_task *k, int pi
     ssize_t n;
 
     aq_auto_fd int mine = aq_fd_borrow(k, pidfd);
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", mine);
+    snprintf(path, sizeof path, "%s/self/fdinfo/%d", aq_process_proc(), mine);
     aq_auto_fd int info = mine < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     n = info < 0 ? 0 : read(info, text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';

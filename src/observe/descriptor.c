@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/process.h"
 #include "observe/decode.h"
 
 static const aq_fd closed = {.fd = -1, .kind = AQ_FD_NONE};
@@ -117,7 +118,7 @@ static int folder_of(aq_task *k, bool *keep)
     *keep = !p->split;
     if (*keep && p->fd_folder > 0)
         return p->fd_folder - 1;
-    snprintf(path, sizeof path, "/proc/%d/fd", p->split ? k->tid : p->pid);
+    snprintf(path, sizeof path, "%s/%d/fd", aq_process_proc(), p->split ? k->tid : p->pid);
     fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*keep)
         p->fd_folder = fd + 1;

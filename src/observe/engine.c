@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel/process.h"
 #include "observe/internal.h"
 
 enum {
@@ -398,7 +399,7 @@ static bool sleeps_in_call(const aq_task *k)
     FILE *f;
     size_t n;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", k->tid);
+    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), k->tid);
     f = fopen(path, "re");
     if (!f)
         return false;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "kernel/process.h"
 #include "observe/internal.h"
 
 enum { PAGE = 4096, RED_ZONE = 128 };
@@ -120,7 +121,7 @@ bool aq_tracee_maps(const aq_task *k, bool (*each)(const aq_mapping *m, void *ar
     aq_mapping m;
     FILE *f;
 
-    snprintf(path, sizeof path, "/proc/%d/maps", k->tid);
+    snprintf(path, sizeof path, "%s/%d/maps", aq_process_proc(), k->tid);
     f = fopen(path, "re");
     while (f && !found && fgets(line, sizeof line, f))
         found = parse_mapping(line, &m) && each(&m, arg);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/process.h"
 #include "observe/decode.h"
 
 enum { LINKS = 40, PARTS = 512, PROC_ROOT_INODE = 1, BUFFER = 2 * AQ_PATH };
@@ -25,7 +26,7 @@ void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
     char path[64];
     ssize_t n;
 
-    snprintf(path, sizeof path, "/proc/%d/%s", tid, link);
+    snprintf(path, sizeof path, "%s/%d/%s", aq_process_proc(), tid, link);
     n = readlink(path, ret, cap - 1);
     ret[n > 0 ? n : 0] = '\0';
 }
@@ -33,11 +34,13 @@ void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
 /* What one of our own descriptors is. */
 static void handle_name(aq_tracer *t, int fd, char *ret, size_t cap)
 {
-    char link[16];
+    char link[32];
     ssize_t n;
 
-    if (t->own == 0)
-        t->own = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC) + 1;
+    if (t->own == 0) {
+        snprintf(link, sizeof link, "%s/self/fd", aq_process_proc());
+        t->own = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC) + 1;
+    }
     snprintf(link, sizeof link, "%d", fd);
     n = readlinkat(t->own - 1, link, ret, cap - 1);
     if (n > 0)
@@ -54,7 +57,7 @@ static pid_t inner_number(pid_t tid, const char *key)
     const char *line, *end;
     ssize_t n;
 
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    snprintf(path, sizeof path, "%s/%d/status", aq_process_proc(), tid);
     aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -101,7 +104,7 @@ static int world_root(aq_tracer *t, const aq_task *k)
 
     if (t->root > 0)
         return t->root - 1;
-    snprintf(path, sizeof path, "/proc/%d/root", k->tid);
+    snprintf(path, sizeof path, "%s/%d/root", aq_process_proc(), k->tid);
     fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         t->root = fd + 1;
@@ -354,7 +357,7 @@ void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow
     }
     if (*joined == '/' && strstr(joined, "self") == NULL && fast(t, root, joined, follow, ret, cap))
         return;
-    snprintf(start, sizeof start, "/proc/%d/%s", k->tid, absolute ? "root" : link);
+    snprintf(start, sizeof start, "%s/%d/%s", aq_process_proc(), k->tid, absolute ? "root" : link);
     aq_auto_fd int at = open(start, O_PATH | O_CLOEXEC);
     if (at < 0)
         snprintf(ret, cap, "%s", joined);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel/process.h"
 #include "observe/internal.h"
 
 aq_task *aq_task_find(aq_tracer *t, pid_t tid)
@@ -27,7 +28,7 @@ pid_t aq_task_inner(aq_task *k)
     if (k->inner)
         return k->inner;
     k->inner = k->tid;
-    snprintf(path, sizeof path, "/proc/%d/status", k->tid);
+    snprintf(path, sizeof path, "%s/%d/status", aq_process_proc(), k->tid);
     f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "NSpid:", 6) == 0) {

@@ -3,6 +3,7 @@
  * keeper, hears the keeper with suspicion, and leaves nothing behind. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -40,13 +41,22 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+static void wait_gone(int fd, short events)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+
+    while (fd >= 0 && poll(&p, 1, GONE_MS) < 0 && errno == EINTR)
+        ;
+}
+
 /* ---- the warden ---- */
 
 /* Root only: waits for the end of front and keeper, who may both be killed, and removes what is
  * left of their cgroups: the keeper has no right to. It reads nothing. */
-_Noreturn static void warden(aq_aquarium *aq)
+_Noreturn static void warden(aq_aquarium *aq, pid_t front)
 {
     aq_err err = {0};
+    int owner;
     char byte;
 
     signal(SIGINT, SIG_IGN);
@@ -59,19 +69,32 @@ _Noreturn static void warden(aq_aquarium *aq)
     close(0);
     close(1);
     close(2);
+    owner = (int)syscall(SYS_pidfd_open, front, 0);
+    if (getppid() != front)
+        close_fd(&owner); /* it is gone already */
+    /* The kernel shows the tops of the trees as read-only folders even to root. */
+    if (aq_process_no_way_up(&err) < 0 ||
+        aq_process_keep_capabilities(UINT64_C(1) << CAP_KILL | UINT64_C(1) << CAP_DAC_OVERRIDE,
+                                     &err) < 0 ||
+        aq_process_no_new_privileges(&err) < 0 || aq_lock(AQ_OWN_WARDEN, &err) < 0)
+        _exit(70);
     while (read(aq->life, &byte, 1) < 0 && errno == EINTR)
         ;
+    /* A dying process closes its pipes first; its groups are stale once it is dead. */
+    wait_gone(owner, POLLIN);
     aq_cgroup_sweep();
     _exit(0);
 }
 
 static int start_warden(aq_aquarium *aq, aq_err *err)
 {
+    pid_t front = getpid();
+
     if (!aq->world.privileged)
         return 0;
     aq->warden = fork();
     if (aq->warden == 0)
-        warden(aq);
+        warden(aq, front);
     return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
 }
 
@@ -117,11 +140,25 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
     return 0;
 }
 
+/* Did its own filter kill it? It stays to be reaped. */
+static bool killed_by_filter(pid_t pid)
+{
+    siginfo_t how = {0};
+
+    while (waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    return how.si_code == CLD_KILLED && how.si_status == SIGSYS;
+}
+
 /* Hears one message of the keeper, and only the one that may come now. */
 static int hear(aq_aquarium *aq, aq_word expected, aq_message *m, int *fds, aq_err *err)
 {
     int r = aq_message_recv(aq->control, m, fds, NULL, err);
 
+    if (r == -EPIPE && killed_by_filter(aq->keeper))
+        return aq_fail(err, r,
+                       "the keeper made a system call that it may not make, and was killed: "
+                       "the program may have attacked it");
     if (r < 0)
         return aq_err_within(err, "the keeper");
     if (m->word == AQ_WORD_FAILED)
@@ -144,6 +181,7 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
         .own_ids = m->length & 1,
         .clocks = m->length & 2,
         .proc = m->length & 4,
+        .apart = m->length & 8,
         .memory = memory ? memory : "rlimit",
         .processes = pids ? pids : "rlimit",
         .cpu = cpu ? cpu : "rlimit",
@@ -260,14 +298,6 @@ static void reap(pid_t *pid, bool kill_it)
     while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *pid = 0;
-}
-
-static void wait_gone(int fd, short events)
-{
-    struct pollfd p = {.fd = fd, .events = events};
-
-    while (fd >= 0 && poll(&p, 1, GONE_MS) < 0 && errno == EINTR)
-        ;
 }
 
 static void teardown(aq_aquarium *aq)

@@ -358,7 +358,9 @@ static int give_up_all(const aq_world *w, aq_err *err)
     if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
         (r = aq_process_no_new_privileges(err)) < 0)
         return r;
-    return aq_process_close_but((int[]){w->inner, w->life}, 2, err);
+    if ((r = aq_process_close_but((int[]){w->inner, w->life}, 2, err)) < 0)
+        return r;
+    return aq_lock(AQ_OWN_INIT, err);
 }
 
 /* The last of the making, while keeper and payload do theirs: it waits for the whole machine. */

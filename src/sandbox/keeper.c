@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "kernel/landlock.h"
 #include "kernel/process.h"
 #include "sandbox/attend.h"
 
@@ -34,6 +35,24 @@ enum {
 };
 
 /* ---- making ---- */
+
+/* Standard input and output are the front's, but for those that the plan hands on. */
+static int forget_stdio(const aq_plan *plan, aq_err *err)
+{
+    const int kept[] = {plan->has_input ? plan->input : -1, plan->has_output ? plan->output : -1,
+                        plan->has_output ? plan->error : -1};
+    aq_auto_fd int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (nothing < 0)
+        return aq_fail_errno(err, "cannot open /dev/null");
+    for (int fd = 0; fd < 3; fd++)
+        if (fd != kept[0] && fd != kept[1] && fd != kept[2] && fd != nothing &&
+            dup2(nothing, fd) < 0)
+            return aq_fail_errno(err, "cannot leave the front's input and output");
+    if (nothing < 3) /* it was closed, and is taken now */
+        nothing = -1;
+    return 0;
+}
 
 /* What is not the keeper's business stays with the front: its descriptors, its terminal, its
  * signals. */
@@ -50,6 +69,8 @@ static int leave_front(aq_world *w, aq_err *err)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
     prctl(PR_SET_NAME, "aquarium-keeper", 0, 0, 0);
+    if ((r = forget_stdio(w->plan, err)) < 0)
+        return r;
     keep[n++] = w->control;
     keep[n++] = w->life;
     keep[n++] = w->stream;
@@ -111,7 +132,7 @@ static void choose_ids(aq_world *w)
 static int change_identity(aq_world *w, aq_err *err)
 {
     uint64_t needed = CAP(CAP_SYS_ADMIN) | CAP(CAP_SETUID) | CAP(CAP_SETGID) |
-                      CAP(CAP_DAC_OVERRIDE) | CAP(CAP_SETPCAP);
+                      CAP(CAP_DAC_OVERRIDE) | CAP(CAP_SETPCAP) | CAP(CAP_SYS_CHROOT);
 
     if (!w->own_ids)
         return 0;
@@ -148,11 +169,43 @@ static int hear_inside(aq_world *w, aq_err *err)
     return 0;
 }
 
+/* Where no identity of its own can be had, a user namespace stands between the keeper and the
+ * caller's processes. Then Landlock: who is born from here on can be traced and signalled by the
+ * keeper, and nobody else. */
+static int step_aside(aq_world *w, aq_err *err)
+{
+    int r;
+
+    if (!w->own_ids) {
+        if ((r = aq_namespace_enter_own(0, err)) < 0)
+            return r;
+        w->ids[0].user = geteuid();
+        w->ids[0].group = getegid();
+    }
+    r = aq_landlock_apart(err);
+    w->held.apart = r > 0;
+    return r < 0 ? r : 0;
+}
+
+/* All that can be given up while init builds. What remains is what entering the world's network
+ * needs. */
+static int give_up_most(aq_err *err)
+{
+    int r;
+
+    if ((r = aq_process_only_proc(err)) < 0 || (r = aq_process_no_way_up(err)) < 0 ||
+        (r = aq_process_no_new_privileges(err)) < 0)
+        return r;
+    return aq_lock(AQ_OWN_KEEPER, err);
+}
+
 static int make_world(aq_world *w, aq_err *err)
 {
     aq_message mapped = {.word = AQ_WORD_MAPPED};
-    int r;
+    int r = step_aside(w, err);
 
+    if (r < 0)
+        return r;
     w->init = aq_namespace_clone(NAMESPACES, w->cgroup.into, &w->init_pidfd, err);
     if (w->init < 0)
         return w->init;
@@ -170,7 +223,7 @@ static int make_world(aq_world *w, aq_err *err)
         w->stdio[i] = -1;
     }
     if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0 ||
-        (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0)
+        (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0 || (r = give_up_most(err)) < 0)
         return r;
     while (r == 0 && (w->disk < 0 || !w->payload))
         r = hear_inside(w, err);
@@ -194,18 +247,11 @@ static int hear_front(aq_world *w, aq_word expected, aq_err *err)
  * it, and nothing outside. */
 static int give_up_all(aq_world *w, aq_err *err)
 {
-    int r;
-
-    if (w->own_ids) {
-        /* The world's empty network is enough for a keeper too. */
-        if (setns(w->network, CLONE_NEWNET) < 0)
-            return aq_fail_errno(err, "cannot leave the host's network");
-        if ((r = aq_process_no_way_up(err)) < 0)
-            return r;
-    }
-    if ((r = aq_process_no_capabilities(err)) < 0)
-        return r;
-    return aq_process_no_new_privileges(err);
+    /* The world's empty network is enough for a keeper too. */
+    if (setns(w->network, CLONE_NEWNET) < 0)
+        return aq_fail_errno(err, "cannot leave the host's network");
+    close(w->network);
+    return aq_process_no_capabilities(err);
 }
 
 static int prepare(aq_world *w, aq_arena *a, aq_err *err)
@@ -233,7 +279,8 @@ static int report_prepared(aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_PREPARED, .number = w->held.landlock};
 
-    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u);
+    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u) |
+               (w->held.apart ? 8u : 0u);
     return aq_message_send(w->control, &m, &w->init_pidfd, 1, err);
 }
 

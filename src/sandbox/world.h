@@ -7,9 +7,11 @@
  *   but through bounded messages.
  * - The warden (root only) sleeps until front and keeper are gone and then removes the cgroups: the
  *   keeper has no right to by then. It reads nothing.
- * - The keeper makes the world and watches the payload, from outside of its pid namespace. As root
- *   it takes an identity that nothing else on the host has before it makes the world, so that it
- *   owns the world's user namespace and nothing else, and then gives up every right.
+ * - The keeper makes the world and watches the payload, from outside of its pid namespace. Before
+ *   the world it becomes somebody whom nothing else on the host is: as root by taking an unused
+ *   identity, else by a user namespace of its own. While init builds it gives up every right, sees
+ *   no file but those of the host's /proc, can trace and signal only who was born after that, and
+ *   makes only the calls of calls.def; then it joins the world's network.
  * - Init is pid 1 inside: it joins the cgroups, starts the payload, builds the root, gives up every
  *   right and reaps. Its end is the end of all processes inside.
  * - The payload makes the network while init builds the root, becomes uid 1000 without any right,
@@ -140,6 +142,14 @@ bool aq_copy_fits(const char *folder, uint64_t bytes, uint64_t entries);
 /* Copies what is in the folder `from`; sockets and devices, and what cannot be read, stay outside.
  */
 int aq_copy_folder(aq_world *w, int from, int to, aq_err *err);
+
+/* ---- our own processes ---- */
+
+typedef enum aq_own { AQ_OWN_KEEPER = 1, AQ_OWN_INIT = 2, AQ_OWN_WARDEN = 4 } aq_own;
+
+/* From here on this process makes the calls of its list only (calls.def); any other one kills it.
+ * Needs no_new_privs. */
+int aq_lock(aq_own who, aq_err *err);
 
 /* ---- inside ---- */
 

@@ -57,6 +57,14 @@ def wait_until_gone(mark):
     return processes(mark)
 
 
+def wait_until_removed(pids):
+    """Before another start sweeps: whoever was killed, the others have removed the groups."""
+    end = time.monotonic() + 3
+    while cgroups(pids) and time.monotonic() < end:
+        time.sleep(0.002)
+    return cgroups(pids)
+
+
 def now():
     """The kernel's clock in the unit of start times."""
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
@@ -108,27 +116,24 @@ def test_nothing_survives_a_kill(worlds):
     mounts = pathlib.Path("/proc/self/mountinfo").read_text()
     own = namespaces(["self"])
     files = set(os.listdir(worlds.place)) | set(os.listdir("/tmp"))
-    seen, fronts, victims = set(), set(), {}
+    seen, victims = set(), {}
     begun = time.monotonic()
     worlds.run("true")
     whole = min(time.monotonic() - begun, 1)  # how long a world takes here
     for number in range(ROUNDS):
-        spaces = set()
+        spaces, fronts = set(), set()
         victim = one_round(worlds, mark, chance, whole, spaces, fronts)
         moment = now()
         victims[victim] = victims.get(victim, 0) + 1
         left = wait_until_gone(mark)
         assert not left, (number, victim, left)
+        assert not wait_until_removed(fronts), (number, victim)
         assert not wait_until_empty(spaces - own, moment), (number, victim)
         seen |= spaces - own
     assert seen, "no round ever saw a world"
     assert pathlib.Path("/proc/self/mountinfo").read_text() == mounts
     new = (set(os.listdir(worlds.place)) | set(os.listdir("/tmp"))) - files - {"out.json"}
     assert not [n for n in new if "aquarium" in n or "observation" in n], new
-    end = time.monotonic() + 3
-    while cgroups(fronts) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not cgroups(fronts), victims
     said, out = worlds.run("echo", "well")
     assert out == "well\n", (worlds.stderr, victims)
 
