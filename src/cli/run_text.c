@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-enum { ROWS = 8 };
+#include "base/text.h"
+
+enum { ROWS = 8, PATH_SHOWN = 200 };
 
 typedef struct face {
     FILE *to;
@@ -106,6 +108,28 @@ static void ending(const face *f, const aq_run_result *r)
     fputc('\n', f->to);
 }
 
+/* Places whose content is not told. */
+static void unread(const face *f, const aq_observation *o)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < o->change_count; i++) {
+        const char *path = o->changes[i].path;
+        aq_auto_buf quoted = {0};
+
+        if (o->changes[i].change != 'U' || count++ >= ROWS)
+            continue;
+        aq_text_quote_max(&quoted, path, strlen(path), PATH_SHOWN);
+        heading(f, count > 1 ? "" : "unread");
+        fprintf(f->to, "%s: too deep, too long or too much, so what it left there is not told\n",
+                aq_buf_str(&quoted));
+    }
+    if (count > ROWS) {
+        heading(f, "");
+        fprintf(f->to, "… and %zu more\n", count - ROWS);
+    }
+}
+
 /* The facts in a line; the whole sentence is in the JSON. */
 static void held(const face *f, const aq_run_result *r)
 {
@@ -127,6 +151,7 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     list(&f, "ran", &s->processes, "nothing", nothing_dull);
     list(&f, "hosts", &s->hosts, "none asked for or reached for", nothing_dull);
     list(&f, "wrote", &s->files_written, "no file", nothing_dull);
+    unread(&f, r->observation);
     list(&f, "removed", &s->files_removed, NULL, nothing_dull);
     list(&f, "read", &s->files_read, "no file", of_the_system);
     sleeps(&f, s);

@@ -91,11 +91,25 @@ static json_t *output_json(const aq_output *p)
                      digest_json(&p->digest), "head", bytes_json(p->head, p->head_len));
 }
 
+static bool has_content(const aq_file_change *f)
+{
+    return f->change == 'A' || f->change == 'M';
+}
+
+bool aq_observation_whole(const aq_observation *o)
+{
+    bool whole = o->dropped == 0;
+
+    for (size_t i = 0; i < o->change_count; i++)
+        whole &= o->changes[i].change != 'U';
+    return whole;
+}
+
 static json_t *change_json(const aq_file_change *f)
 {
     return json_pack("{ss%,so,so,so}", "change", &f->change, (size_t)1, "path",
                      bytes_json(f->path, strlen(f->path)), "size", count_json(f->size), "digest",
-                     f->change == 'D' ? json_null() : digest_json(&f->digest));
+                     !has_content(f) ? json_null() : digest_json(&f->digest));
 }
 
 aq_digest aq_canonical_end(aq_canonical *c, const aq_observation *o)
@@ -280,12 +294,12 @@ static void seal_changes(aq_recorder *r, aq_observation *s)
     for (size_t i = 0; i < s->change_count; i++) {
         size_t len = strnlen(f[i].path, AQ_WIRE_PATH);
 
-        if (len == 0 || !memchr("AMD", f[i].change, 3))
+        if (len == 0 || !memchr("AMDU", f[i].change, 4))
             aq_panic("a file change '%c' of \"%.80s\"", f[i].change, f[i].path);
         f[i].path = aq_arena_strndup(r->arena, f[i].path, len);
         if (f[i].size > AQ_WIRE_COUNT)
             f[i].size = AQ_WIRE_COUNT;
-        if (f[i].change == 'D')
+        if (!has_content(&f[i]))
             f[i].digest = (aq_digest){0};
     }
     s->change_count = sort_unique(f, sizeof *f, s->change_count, compare_changes);

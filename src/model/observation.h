@@ -22,9 +22,9 @@ typedef enum aq_exit_kind {
 
 typedef struct aq_file_change {
     const char *path; /* bytes, NUL-terminated */
-    char change;      /* 'A' added, 'M' modified, 'D' deleted */
+    char change; /* 'A' added, 'M' modified, 'D' deleted, 'U' unread: what is there is not told */
     uint64_t size;
-    aq_digest digest; /* of the new content; zero for 'D' */
+    aq_digest digest; /* of the new content; zero for 'D' and 'U' */
 } aq_file_change;
 
 typedef struct aq_output {
@@ -73,3 +73,5 @@ int aq_observation_read(aq_arena *a, const void *data, size_t len,
 /* The stream as JSON lines: header line, event lines, end line. */
 int aq_observation_jsonl(const void *data, size_t len, aq_buf *out, aq_err *err);
 json_t *aq_observation_json(const aq_observation *o); /* the summary in a report */
+/* Is everything told: no event only counted, no place of the run unread? */
+bool aq_observation_whole(const aq_observation *o);

@@ -94,15 +94,15 @@ static void read_change(reader *r, aq_wire *w)
 
     f.path = aq_wire_text(w, AQ_WIRE_PATH, &len);
     f.path = aq_arena_strndup(r->arena, f.path, len);
-    f.change = (char)aq_wire_byte(w, 'M');
+    f.change = (char)aq_wire_byte(w, 'U');
     f.size = aq_wire_number(w, AQ_WIRE_COUNT);
     aq_wire_digest(w, &f.digest);
     if (w->bad)
         return;
-    if (f.change != 'A' && f.change != 'M' && f.change != 'D')
-        aq_wire_refuse(w, "a file change is none of A, M and D");
-    if (f.change == 'D' && !aq_digest_equal(&f.digest, &zero))
-        aq_wire_refuse(w, "a deleted file has a digest");
+    if (!f.change || !strchr("AMDU", f.change))
+        aq_wire_refuse(w, "a file change is none of A, M, D and U");
+    if ((f.change == 'D' || f.change == 'U') && !aq_digest_equal(&f.digest, &zero))
+        aq_wire_refuse(w, "a file that is deleted or was not read has a digest");
     if (r->o.change_count && strcmp(r->changes[r->o.change_count - 1].path, f.path) >= 0)
         aq_wire_refuse(w, "file changes are not in order");
     r->changes = room_for(r->arena, r->changes, sizeof f, r->o.change_count, &r->change_cap);

@@ -1,5 +1,6 @@
 /* What a run left in its writable places: every file with its size and digest. Read when everybody
- * inside is dead, so nothing changes under our hands; names and contents are hostile all the same.
+ * inside is dead, so nothing changes under our hands; names and contents are hostile all the same:
+ * what is too deep, too long, too much or cannot be read is told as unread ('U'), never left out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,12 @@
 #include "model/wire.h"
 #include "sandbox/world.h"
 
-enum { DEPTH = 128 };
+enum {
+    DEPTH = 128,      /* folders in one another */
+    ROWS = 1 << 18,   /* changes told */
+    PATHS = 32 << 20, /* bytes of their paths; with the rows they fit the stream's slack */
+    UNREAD = 1,       /* of a folder: not all of it is told */
+};
 
 typedef struct walk {
     aq_arena *arena;
@@ -23,12 +29,18 @@ typedef struct walk {
     size_t count, cap;
     aq_hash *hash;
     uint64_t bytes;
+    size_t text; /* of all paths */
+    bool full;   /* no more changes fit */
     char *buffer;
     const aq_world *world;
 } walk;
 
 static void add(walk *k, char change, const char *path, uint64_t size, aq_digest digest)
 {
+    k->text += strlen(path);
+    k->full |= k->count >= ROWS || k->text > PATHS;
+    if (k->full && change != 'U')
+        return;
     if (k->count == k->cap) {
         size_t cap = k->cap ? 2 * k->cap : 64;
         k->changes = aq_realloc(k->changes, cap, sizeof *k->changes);
@@ -37,6 +49,11 @@ static void add(walk *k, char change, const char *path, uint64_t size, aq_digest
     k->changes[k->count++] = (aq_file_change){
         .path = aq_arena_strdup(k->arena, path), .change = change, .size = size, .digest = digest};
     k->bytes += size;
+}
+
+static void unread(walk *k, const char *path)
+{
+    add(k, 'U', path, 0, (aq_digest){{0}});
 }
 
 enum { READ_AT_ONCE = 128 << 10 };
@@ -90,26 +107,25 @@ static bool untouched(const walk *k, const struct stat *st)
            (st->st_ctim.tv_sec == go->tv_sec && st->st_ctim.tv_nsec < go->tv_nsec);
 }
 
-static int visit(walk *k, int dirfd, int original, const char *name, const char *path,
-                 const struct stat *st)
+static void visit(walk *k, int dirfd, int original, const char *name, const char *path,
+                  const struct stat *st)
 {
     struct stat was;
     uint64_t size, old_size;
     aq_digest digest, old;
     bool copied = original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0;
-    int r;
 
     if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) && untouched(k, st))
-        return 0;
-    r = digest_of(k, dirfd, name, st, &size, &digest);
-    if (r < 0)
-        return r;
+        return;
+    if (digest_of(k, dirfd, name, st, &size, &digest) < 0) {
+        unread(k, path);
+        return;
+    }
     if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) &&
         digest_of(k, original, name, &was, &old_size, &old) == 0 && old_size == size &&
         aq_digest_equal(&old, &digest))
-        return 0;
+        return;
     add(k, copied ? 'M' : 'A', path, size, digest);
-    return 0;
 }
 
 static int walk_folder(walk *k, int dirfd, int original, const char *name, const char *path,
@@ -130,20 +146,37 @@ static bool on_the_way(const walk *k, const char *path)
     return false;
 }
 
-static int enter(walk *k, int dirfd, int original, const char *name, const char *path,
-                 unsigned depth)
+static void enter_folder(walk *k, int dirfd, int original, const char *name, const char *path,
+                         unsigned depth)
 {
-    struct stat st, was;
+    const char *folder = aq_arena_printf(k->arena, "%s/", path);
+    size_t row = k->count;
+    struct stat was;
+    bool known = original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0;
+
+    if (!known && !on_the_way(k, path))
+        add(k, 'A', folder, 0, aq_sha256("", 0));
+    if (depth < DEPTH && walk_folder(k, dirfd, original, name, path, depth + 1) != UNREAD)
+        return;
+    if (row < k->count && strcmp(k->changes[row].path, folder) == 0) { /* new, and unread */
+        k->changes[row].change = 'U';
+        k->changes[row].digest = (aq_digest){{0}};
+    } else {
+        unread(k, folder);
+    }
+}
+
+static void enter(walk *k, int dirfd, int original, const char *name, const char *path,
+                  unsigned depth)
+{
+    struct stat st;
 
     if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    if (!S_ISDIR(st.st_mode))
-        return on_the_way(k, path) ? 0 : visit(k, dirfd, original, name, path, &st);
-    if ((original < 0 || fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) < 0) &&
-        !on_the_way(k, path))
-        add(k, 'A', aq_arena_printf(k->arena, "%s/", path), 0, aq_sha256("", 0));
-    /* What cannot be told makes the run fail: unread is not safe. */
-    return depth == DEPTH ? -ELOOP : walk_folder(k, dirfd, original, name, path, depth + 1);
+        unread(k, path);
+    else if (S_ISDIR(st.st_mode))
+        enter_folder(k, dirfd, original, name, path, depth);
+    else if (!on_the_way(k, path))
+        visit(k, dirfd, original, name, path, &st);
 }
 
 /* What the original has and the copy has not any more. */
@@ -176,6 +209,7 @@ static int open_folder(int dirfd, const char *name)
     return openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* 0, or UNREAD when something in it has no row of its own. */
 static int walk_folder(walk *k, int dirfd, int original, const char *name, const char *path,
                        unsigned depth)
 {
@@ -185,33 +219,27 @@ static int walk_folder(walk *k, int dirfd, int original, const char *name, const
     int r = 0;
 
     if (!dir) {
-        r = -errno;
         if (fd >= 0)
             close(fd);
-        return r;
+        return UNREAD;
     }
-    for (struct dirent *e; r == 0 && (e = readdir(dir));) {
+    errno = 0;
+    for (struct dirent *e; !k->full && (e = readdir(dir)); errno = 0) {
         aq_auto_buf full = {0};
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         aq_buf_addf(&full, "%s/%s", path, e->d_name);
-        r = full.len < AQ_WIRE_PATH ? enter(k, fd, old, e->d_name, aq_buf_str(&full), depth)
-                                    : -ENAMETOOLONG;
+        if (full.len < AQ_WIRE_PATH - 1) /* a folder's name gets a slash */
+            enter(k, fd, old, e->d_name, aq_buf_str(&full), depth);
+        else
+            r = UNREAD;
     }
-    if (r == 0 && old >= 0)
+    if (errno)
+        r = UNREAD;
+    if (old >= 0)
         missing(k, fd, old, path);
     closedir(dir);
     return r;
-}
-
-/* The host's folder behind a copied share: as it was taken, or by its name where we need no
- * privilege to open it. */
-static int original_of(const aq_entry *e)
-{
-    if (!e->copied)
-        return -1;
-    return e->mount >= 0 ? fcntl(e->mount, F_DUPFD_CLOEXEC, 0)
-                         : open(e->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *err)
@@ -227,10 +255,10 @@ int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *e
         char name[64];
         if (e->kind != SPACE && !e->copied)
             continue;
-        aq_auto_fd int original = original_of(e);
-        r = walk_folder(&k, w->disk, original, aq_root_folder(&w->root, e, name), e->path, 0);
-        if (r < 0)
-            aq_fail(err, r, "cannot read what the run left in %s: %s", e->path, strerror(-r));
+        if (walk_folder(&k, w->disk, e->copied ? e->mount : -1, aq_root_folder(&w->root, e, name),
+                        e->path, 0) == UNREAD ||
+            k.full)
+            unread(&k, aq_arena_printf(a, "%s/", e->path));
     }
     if (k.count) {
         aq_file_change *all = aq_arena_alloc(a, k.count * sizeof *all);

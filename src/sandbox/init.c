@@ -326,10 +326,25 @@ static int join_network(int payload, int *ret, aq_err *err)
     return setns(fds[0], CLONE_NEWNET) < 0 ? aq_fail_errno(err, "cannot enter the network") : 0;
 }
 
+/* The keeper took the trees itself where it could. */
+static int take_root(aq_world *w, aq_err *err)
+{
+    int r = w->own_ids ? 0 : aq_root_take(&w->root, err);
+
+    for (size_t i = 0; i < w->root.count && r == 0 && !w->own_ids; i++) {
+        const aq_entry *e = &w->root.entry[i];
+        aq_message m = {.word = AQ_WORD_ORIGINAL, .number = (int32_t)i};
+
+        if (e->copied)
+            r = aq_message_send(w->inner, &m, &e->mount, 1, err);
+    }
+    return r;
+}
+
 static int build(aq_world *w, int payload, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_READY}, built = {.word = AQ_WORD_BUILT};
-    int r = w->own_ids ? 0 : aq_root_take(&w->root, err);
+    int r = take_root(w, err);
 
     if (r < 0)
         return r;

@@ -139,6 +139,17 @@ static int change_identity(aq_world *w, aq_err *err)
     return aq_process_become_keeping(w->ids[1].user, needed, err);
 }
 
+/* Without privilege init takes the trees; the keeper compares with what was copied. */
+static bool take_original(aq_world *w, const aq_message *m, int fd)
+{
+    aq_entry *e = (uint32_t)m->number < w->root.count ? &w->root.entry[m->number] : NULL;
+
+    if (!e || !e->copied || e->mount >= 0 || fd < 0)
+        return false;
+    e->mount = fd;
+    return true;
+}
+
 /* Init says that the world is built, then that it is sealed; the payload says that it waits: each
  * once, and theirs in any order. */
 static int hear_inside(aq_world *w, aq_err *err)
@@ -163,7 +174,7 @@ static int hear_inside(aq_world *w, aq_err *err)
         w->sealed = true;
     } else if (m.word == AQ_WORD_FAILED) {
         return aq_message_error(&m, err);
-    } else {
+    } else if (m.word != AQ_WORD_ORIGINAL || !take_original(w, &m, fds[0])) {
         return aq_fail(err, -EPROTO, "init said something else than expected");
     }
     return 0;

@@ -86,9 +86,10 @@ typedef struct aq_world {
 /* ---- messages ---- */
 
 typedef enum aq_word {
-    AQ_WORD_MAPPED = 'M', /* keeper → init: your identities exist */
-    AQ_WORD_GO = 'G',     /* keeper → payload */
-    AQ_WORD_READY = 'R',  /* init → keeper, with what the keeper needs of it */
+    AQ_WORD_MAPPED = 'M',   /* keeper → init: your identities exist */
+    AQ_WORD_GO = 'G',       /* keeper → payload */
+    AQ_WORD_ORIGINAL = 'O', /* init → keeper, with what was copied: the entry's number */
+    AQ_WORD_READY = 'R',    /* init → keeper, with what the keeper needs of it */
     AQ_WORD_SEALED = 'S', /* init → keeper: nothing of the host is left, and none of our rights */
     AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level */
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */

@@ -69,9 +69,9 @@ static long make_code(void)
     return (long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-static long enter_network(void)
+static long enter_mounts(void)
 {
-    return setns(0, CLONE_NEWNET);
+    return setns(0, CLONE_NEWNS);
 }
 
 static long enter_users(void) /* allowed; fails because of the descriptor */
@@ -107,8 +107,8 @@ static void all_may_end(void **state)
 
 static void forbidden_calls_kill(void **state)
 {
-    static act *const bad[] = {make_socket, make_file,     make_process, make_program,
-                               make_code,   enter_network, call_of_i386};
+    static act *const bad[] = {make_socket, make_file,    make_process, make_program,
+                               make_code,   enter_mounts, call_of_i386};
     static const aq_own who[] = {AQ_OWN_KEEPER, AQ_OWN_INIT, AQ_OWN_WARDEN};
 
     (void)state;
