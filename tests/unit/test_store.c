@@ -42,6 +42,17 @@ static int tear_down(void **state)
     return 0;
 }
 
+static void run_sql(const char *dir, const char *sql)
+{
+    char path[128];
+    sqlite3 *db = NULL;
+
+    snprintf(path, sizeof path, "%s/store.db", dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
 static aq_submission submission(const char *id, const char *nonce, const char *publisher)
 {
     return (aq_submission){.id = id, .nonce = nonce, .publisher = publisher, .time = 1800000000};
@@ -124,6 +135,78 @@ static void rate_counts_our_clock(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(aq_store_rate(f->store, "nobody", false, 0, &count, &err), 0);
     assert_int_equal(count, 0);
+}
+
+static void the_window_has_an_edge(void **state)
+{
+    fixture *f = *state;
+    aq_submission a = submission("a1", "n1", "acme");
+    uint64_t count = 99;
+    aq_err err = {0};
+
+    assert_int_equal(aq_store_begin(f->store, &a, &err), 0);
+    run_sql(f->dir, "UPDATE submission SET entered = 1000");
+    assert_int_equal(aq_store_rate(f->store, "acme", false, 1000, &count, &err), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(aq_store_rate(f->store, "acme", false, 1001, &count, &err), 0);
+    assert_int_equal(count, 0);
+}
+
+/* The ledger has at least as many entries as a report's index or the mark imply, and no mark is
+ * ever taken back. */
+static void the_mark_only_rises(void **state)
+{
+    fixture *f = *state;
+    aq_submission a = submission("a1", "n1", "acme");
+    aq_auto_json json_t *report = json_pack("{s:s}", "schema", "x");
+    aq_package package = {.image = -1};
+    aq_manifest manifest = {0};
+    aq_digest first = {{1}}, second = {{2}}, got = {{0}};
+    uint64_t entries = 99;
+    aq_err err = {0};
+
+    assert_int_equal(aq_store_entries(f->store, &entries, &err), 0);
+    assert_int_equal(entries, 0);
+    assert_int_equal(aq_store_begin(f->store, &a, &err), 0);
+    assert_int_equal(
+        aq_store_finish(f->store, "a1", &package, &manifest, AQ_PASS, &first, report, 5, &err), 0);
+    assert_int_equal(aq_store_entries(f->store, &entries, &err), 0);
+    assert_int_equal(entries, 6);
+    assert_int_equal(aq_store_mark(f->store, 9, &first, &err), 0);
+    assert_int_equal(aq_store_mark(f->store, 7, &second, &err), 0);
+    assert_int_equal(aq_store_marked(f->store, &entries, &got, &err), 0);
+    assert_int_equal(entries, 9);
+    assert_true(aq_digest_equal(&got, &first));
+    assert_int_equal(aq_store_entries(f->store, &entries, &err), 0);
+    assert_int_equal(entries, 9);
+    assert_int_equal(aq_store_mark(f->store, 12, &second, &err), 0);
+    assert_int_equal(aq_store_marked(f->store, &entries, &got, &err), 0);
+    assert_int_equal(entries, 12);
+    assert_true(aq_digest_equal(&got, &second));
+}
+
+static void the_newest_report_of_a_package(void **state)
+{
+    fixture *f = *state;
+    aq_package package = {.image = -1, .digest = {{7}}};
+    aq_manifest manifest = {0};
+    aq_digest digest = {{1}};
+    char hex[AQ_SHA256_HEX];
+    aq_err err = {0};
+
+    for (int i = 0; i < 3; i++) {
+        static const char *const ids[] = {"b1", "a1", "c1"}, *const nonces[] = {"n1", "n2", "n3"};
+        aq_submission s = submission(ids[i], nonces[i], "acme");
+        aq_auto_json json_t *report = json_pack("{s:s}", "schema", ids[i]);
+        assert_int_equal(aq_store_begin(f->store, &s, &err), 0);
+        assert_int_equal(aq_store_finish(f->store, ids[i], &package, &manifest, AQ_PASS, &digest,
+                                         report, (uint64_t)i, &err),
+                         0);
+    }
+    run_sql(f->dir, "UPDATE report SET finished = CASE submission WHEN 'a1' THEN 3 ELSE 2 END");
+    aq_auto_json json_t *got = NULL;
+    assert_int_equal(aq_store_report(f->store, aq_digest_hex(&package.digest, hex), &got, &err), 0);
+    assert_string_equal(json_string_value(json_object_get(got, "schema")), "a1");
 }
 
 /* Another spelling of one id is no other publisher; another id is. */
@@ -350,17 +433,6 @@ static void a_view_holds(void **state)
 
 /* ---- files ---- */
 
-static void run_sql(const char *dir, const char *sql)
-{
-    char path[128];
-    sqlite3 *db = NULL;
-
-    snprintf(path, sizeof path, "%s/store.db", dir);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-}
-
 static void version_1_is_brought_up_to_date(void **state)
 {
     char dir[64];
@@ -468,6 +540,9 @@ int main(void)
         WITH_STORE(submissions_come_back),
         WITH_STORE(replays_are_refused),
         WITH_STORE(rate_counts_our_clock),
+        WITH_STORE(the_window_has_an_edge),
+        WITH_STORE(the_mark_only_rises),
+        WITH_STORE(the_newest_report_of_a_package),
         WITH_STORE(rate_folds_the_publisher),
         WITH_STORE(names_are_found_by_likeness),
         WITH_STORE(names_only_grow_stronger),
