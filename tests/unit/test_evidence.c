@@ -176,12 +176,78 @@ static void refuses_to_make_a_lie(void **state)
         REPORT("maybe", STAGES("pass", "pass")),
         REPORT("review", STAGES("pass", "fine")),
         REPORT("review", STAGE("intake", "pass")),
+        /* every stage, and two of them in each other's place */
+        REPORT("review",
+               STAGE("l0", "pass") "," STAGE("intake", "pass") "," STAGE("l1", "pass") "," STAGE(
+                   "l1.5", "skipped") "," STAGE("l2", "pass") "," STAGE("l3", "pass")),
         "{}",
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_null(make(bad[i], NULL));
+}
+
+static int try_to_make(const aq_evidence_in *given)
+{
+    aq_auto_json json_t *report = parse(good);
+    aq_auto_json json_t *doc = NULL;
+    aq_evidence_in in = *given;
+    aq_err err = {0};
+    int r;
+
+    in.report = report;
+    for (size_t i = 0; i < sizeof in.package.b; i++)
+        in.package.b[i] = i % 2 ? 0x0b : 0x0a;
+    r = aq_evidence_make(keys, &in, &doc, &err);
+    assert_int_equal(r == 0, doc != NULL);
+    return r;
+}
+
+/* What the report says already must be what the evidence is made for, and everything has an end:
+ * the last that is taken, and the first that is not. */
+static void refuses_what_the_report_does_not_say(void **state)
+{
+    static const aq_evidence_in fits = {.package_name = "n", .submission = "s-1", .nonce = "n-1"};
+    char name[1026] = "";
+    aq_evidence_in in = fits;
+
+    (void)state;
+    assert_int_equal(try_to_make(&in), 0);
+    in.nonce = "n-2";
+    assert_int_equal(try_to_make(&in), -EINVAL);
+    in = fits;
+    in.submission = "s-2";
+    assert_int_equal(try_to_make(&in), -EINVAL);
+    in = fits;
+    in.ledger_index = UINT64_C(1) << 53;
+    assert_int_equal(try_to_make(&in), 0);
+    in.ledger_index++;
+    assert_int_equal(try_to_make(&in), -EBADMSG);
+    in = fits;
+    in.package_name = memset(name, 'x', 1024);
+    assert_int_equal(try_to_make(&in), 0);
+    name[1024] = 'x';
+    assert_int_equal(try_to_make(&in), -EBADMSG);
+}
+
+static void lists_have_an_end(void **state)
+{
+    static const size_t most[] = {AQ_EVIDENCE_FURTHER, AQ_EVIDENCE_SEEDS};
+
+    (void)state;
+    for (size_t kind = 0; kind < 2; kind++) {
+        for (size_t more = 0; more < 2; more++) {
+            aq_auto_json json_t *list = json_array();
+            aq_evidence_in in = {.package_name = "n", .submission = "s-1", .nonce = "n-1"};
+            for (size_t i = 0; i < most[kind] + more; i++)
+                json_array_append_new(
+                    list, kind ? json_pack("{s:s, s:s}", "run", "a", "commitment", HEX64("5eed"))
+                               : json_pack("{s:s, s:{}}", "type", "x", "predicate"));
+            *(kind ? &in.seeds : &in.further) = list;
+            assert_int_equal(try_to_make(&in), more ? -EBADMSG : 0);
+        }
+    }
 }
 
 /* Flips one bit of every byte of the canonical document, another one in each sweep. `from`, `to`: a
@@ -268,6 +334,31 @@ static void refuses_what_does_not_belong(void **state)
     json_array_append(list, json_array_get(list, 0));
     assert_int_equal(aq_evidence_verify(doc, public_key, NULL, &e, &err), -EBADMSG);
     assert_int_equal(aq_evidence_verify(list, public_key, NULL, &e, &err), -EBADMSG);
+}
+
+/* Signed by who has the evidence key, with an HMAC that only the instance could have made: who
+ * holds the instance key sees that it is none. */
+static void the_hmac_is_made_again(void **state)
+{
+    aq_auto_json json_t *doc = make(good, NULL);
+    json_t *hmac = json_object_get(json_object_get(doc, "report"), "hmac"), *list = json_array();
+    aq_buf payload[AQ_STATEMENT_COUNT] = {{0}};
+    aq_evidence e;
+    aq_err err;
+
+    (void)state;
+    json_object_set_new(hmac, "sha256", json_string(HEX64("0bad")));
+    json_object_del(doc, "statements");
+    aq_statements(doc, payload);
+    for (size_t i = 0; i < AQ_STATEMENT_COUNT; i++) {
+        json_array_append_new(list, aq_dsse_sign(keys, AQ_KEY_EVIDENCE, AQ_INTOTO_TYPE,
+                                                 payload[i].data, payload[i].len));
+        aq_buf_free(&payload[i]);
+    }
+    json_object_set_new(doc, "statements", list);
+    assert_int_equal(aq_evidence_verify(doc, public_key, NULL, &e, &err), 0);
+    assert_int_equal(aq_evidence_verify(doc, public_key, keys, &e, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "report.hmac does not belong"));
 }
 
 #define TRACE "https://in-toto.io/attestation/runtime-trace/v0.1"
@@ -418,9 +509,12 @@ int main(void)
         cmocka_unit_test(round_trip),
         cmocka_unit_test(statements_say_the_verdict),
         cmocka_unit_test(refuses_to_make_a_lie),
+        cmocka_unit_test(refuses_what_the_report_does_not_say),
+        cmocka_unit_test(lists_have_an_end),
         cmocka_unit_test(no_flipped_byte_survives),
         cmocka_unit_test(only_the_proof_is_signed_elsewhere),
         cmocka_unit_test(refuses_what_does_not_belong),
+        cmocka_unit_test(the_hmac_is_made_again),
         cmocka_unit_test(further_statements_are_bound),
         cmocka_unit_test(further_statements_speak_of_this_package),
         cmocka_unit_test(pae_is_the_published_one),

@@ -394,6 +394,38 @@ static void snapshot_ignores_order(void **state)
     remove_folder(dir);
 }
 
+/* As docs/formats/store.md says it, made here by hand. */
+static void snapshot_is_the_documented_one(void **state)
+{
+    static const char row[] = "acme\0tool\0someone\0"
+                              "1";
+    fixture *f = *state;
+    aq_digest place = aq_sha256("acme\0tool", 9), bucket = aq_sha256(row, sizeof row - 1), got;
+    uint8_t whole[1 + AQ_SHA256_LEN] = {place.b[0]};
+    aq_digest want;
+    aq_err err = {0};
+
+    memcpy(whole + 1, bucket.b, sizeof bucket.b);
+    want = aq_sha256(whole, sizeof whole);
+    know(f, "acme", "tool", "someone", true);
+    assert_int_equal(aq_store_snapshot(f->store, &got, &err), 0);
+    assert_true(aq_digest_equal(&got, &want));
+}
+
+static void nothing_is_written_while_a_view_is_held(void **state)
+{
+    fixture *f = *state;
+    aq_known k = {"acme", "tool", "someone", false};
+    aq_digest snapshot;
+    uint64_t known;
+    aq_err err = {0};
+
+    assert_int_equal(aq_store_view(f->store, &snapshot, &known, &err), 0);
+    assert_int_equal(aq_store_know(f->store, &k, &err), -EBUSY);
+    aq_store_view_end(f->store);
+    assert_int_equal(aq_store_know(f->store, &k, &err), 0);
+}
+
 /* What another process enters while a view is held is in neither the snapshot nor an answer. */
 static void a_view_holds(void **state)
 {
@@ -489,6 +521,8 @@ static void strange_files_are_refused(void **state)
         {"PRAGMA application_id=1097945972; PRAGMA user_version=5; CREATE TABLE x(y)",
          "schema version 5", -EPROTONOSUPPORT},
         {"CREATE TABLE recipes(name)", "another program", -EBADMSG},
+        {"PRAGMA application_id=1097945972; CREATE TABLE recipes(name)", "another program",
+         -EBADMSG},
         {"PRAGMA user_version=1; CREATE TABLE submission(name)", "another program", -EBADMSG},
     };
 
@@ -549,6 +583,8 @@ int main(void)
         WITH_STORE(many_are_all_or_none),
         WITH_STORE(index_is_exact),
         WITH_STORE(snapshot_ignores_order),
+        WITH_STORE(snapshot_is_the_documented_one),
+        WITH_STORE(nothing_is_written_while_a_view_is_held),
         WITH_STORE(a_view_holds),
         cmocka_unit_test(version_1_is_brought_up_to_date),
         cmocka_unit_test(strange_files_are_refused),
