@@ -61,8 +61,8 @@ static int read_envelope(const json_t *envelope, const char *payload_type, const
     if (!text || strlen(text) > 2 * AQ_ED25519_SIG || aq_unbase64(text, strlen(text), sig) < 0 ||
         sig->len != AQ_ED25519_SIG)
         return aq_fail(err, -EBADMSG, "envelope.signatures[0].sig is not a signature in base64");
-    if (!body || strlen(body) > AQ_DSSE_PAYLOAD / 3 * 4 ||
-        aq_unbase64(body, strlen(body), payload) < 0)
+    if (!body || strlen(body) > (AQ_DSSE_PAYLOAD + 2) / 3 * 4 ||
+        aq_unbase64(body, strlen(body), payload) < 0 || payload->len > AQ_DSSE_PAYLOAD)
         return aq_fail(err, -EBADMSG, "envelope.payload is not base64 of at most %d bytes",
                        AQ_DSSE_PAYLOAD);
     return 0;

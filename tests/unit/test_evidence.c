@@ -486,6 +486,22 @@ static void pae_is_the_published_one(void **state)
     assert_string_equal(pae.data, "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
 }
 
+static void payloads_have_an_end(void **state)
+{
+    aq_auto_free char *bytes = calloc(1, AQ_DSSE_PAYLOAD + 4);
+
+    (void)state;
+    for (size_t more = 0; more < 4; more++) {
+        aq_auto_json json_t *signed_ =
+            aq_dsse_sign(keys, AQ_KEY_EVIDENCE, "x", bytes, AQ_DSSE_PAYLOAD + more);
+        aq_auto_buf payload = {0};
+        aq_err err;
+        assert_int_equal(aq_dsse_verify(signed_, public_key, "x", &payload, &err),
+                         more ? -EBADMSG : 0);
+        assert_int_equal(payload.len, more ? 0 : AQ_DSSE_PAYLOAD);
+    }
+}
+
 static void two_signatures_are_refused(void **state)
 {
     aq_auto_json json_t *env = aq_dsse_sign(keys, AQ_KEY_EVIDENCE, "t", "body", 4);
@@ -518,6 +534,7 @@ int main(void)
         cmocka_unit_test(further_statements_are_bound),
         cmocka_unit_test(further_statements_speak_of_this_package),
         cmocka_unit_test(pae_is_the_published_one),
+        cmocka_unit_test(payloads_have_an_end),
         cmocka_unit_test(two_signatures_are_refused),
     };
 

@@ -112,6 +112,25 @@ static void what_is_kept_does_not_depend_on_the_order(void **state)
     }
 }
 
+/* By severity, and of one severity first what could not be finished: what forbids a pass is not
+ * below what was merely noticed. */
+static void the_graver_and_the_unfinished_come_first(void **state)
+{
+    static const char *const want[] = {"e", "d", "b", "a", "c"};
+    aq_auto_arena a = aq_arena_new();
+    aq_findings *f = aq_findings_new(a);
+
+    (void)state;
+    aq_findings_add(f, AQ_RULE_INTAKE_GIT, "a", "info");
+    aq_findings_add_incomplete(f, AQ_RULE_INTAKE_UNSIGNED, "b", "info, not finished");
+    aq_findings_add(f, AQ_RULE_INTAKE_UNSIGNED, "c", "info");
+    aq_findings_add(f, AQ_RULE_INTAKE_LINK, "d", "review");
+    aq_findings_add(f, AQ_RULE_INTAKE_SPECIAL, "e", "reject");
+    aq_findings_sort(f);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(f->items[i].file, want[i]);
+}
+
 /* A stage's own list, appended: nothing is lost, kept findings and counts are as if it had been one
  * list, and a finding of another layer is refused whole. */
 static void a_list_is_taken(void **state)
@@ -186,6 +205,7 @@ int main(void)
         cmocka_unit_test(floods_take_no_memory),
         cmocka_unit_test(early_ones_are_kept_by_rule),
         cmocka_unit_test(what_is_kept_does_not_depend_on_the_order),
+        cmocka_unit_test(the_graver_and_the_unfinished_come_first),
         cmocka_unit_test(a_list_is_taken),
         cmocka_unit_test(text_is_quoted),
         cmocka_unit_test(hostile_answers),

@@ -157,6 +157,32 @@ static void what_a_schema_cannot_say(void **state)
     aq_submission_close(&s);
 }
 
+/* Id, time, nonce and bundle are of one sending; all the rest is what the publisher claims. */
+static void claims_are_of_the_package(void **state)
+{
+    static const char *const texts[] = {
+        ENVELOPE(PACKAGE, "2025-01-31T12:00:00Z", ""),
+        ENVELOPE(PACKAGE, "2026-01-31T12:00:00Z", ",\"bundle\":{\"a\":1}"),
+        ENVELOPE(PACKAGE, "2025-01-31T12:00:00Z", ",\"bundle\":{\"a\":2}"),
+        ENVELOPE("{\"name\":\"y\",\"namespace\":\"n\",\"version\":\"1.2.3\",\"type\":\"agent\"}",
+                 "2025-01-31T12:00:00Z", ""),
+    };
+    aq_auto_arena a = aq_arena_new();
+    aq_digest claims[4];
+    aq_err err;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        aq_submission s;
+        assert_int_equal(aq_submission_read(a, texts[i], strlen(texts[i]), "e", &s, &err), 0);
+        assert_true(aq_submission_claims(&s, &claims[i]));
+        aq_submission_close(&s);
+    }
+    assert_true(aq_digest_equal(&claims[0], &claims[1]));
+    assert_true(aq_digest_equal(&claims[0], &claims[2]));
+    assert_false(aq_digest_equal(&claims[0], &claims[3]));
+}
+
 static void all_violations_in_one_message(void **state)
 {
     static const char text[] = ENVELOPE("{\"name\":\"\",\"version\":1,\"type\":\"x\",\"q\":0}",
@@ -231,6 +257,7 @@ int main(void)
         cmocka_unit_test(golden_invalid),
         cmocka_unit_test(every_field_arrives),
         cmocka_unit_test(what_a_schema_cannot_say),
+        cmocka_unit_test(claims_are_of_the_package),
         cmocka_unit_test(all_violations_in_one_message),
         cmocka_unit_test(too_large),
         cmocka_unit_test(local_ones),
