@@ -159,6 +159,34 @@ static int job_greets_twice(aq_jail_io *io, aq_err *err)
     return 0;
 }
 
+/* The greeting is still in its buffer when this goes out. */
+static int job_speaks_first(aq_jail_io *io, aq_err *err)
+{
+    aq_jail_head head = {.type = 1};
+
+    (void)io;
+    (void)err;
+    _exit(write(AQ_JAIL_SOCKET, &head, sizeof head) == sizeof head ? 0 : 9);
+}
+
+static int job_claims_fds(aq_jail_io *io, aq_err *err)
+{
+    aq_jail_head head = {.type = 1, .fds = 1};
+
+    raw(io, &head, sizeof head, err);
+    return 0;
+}
+
+static int job_ends_badly(aq_jail_io *io, aq_err *err)
+{
+    uint64_t one = 1;
+    aq_jail_head head = {.len = sizeof one, .type = AQ_JAIL_END};
+
+    raw(io, &head, sizeof head, err);
+    raw(io, &one, sizeof one, err);
+    _exit(7);
+}
+
 static int job_floods(aq_jail_io *io, aq_err *err)
 {
     static char block[AQ_JAIL_FRAME];
@@ -234,11 +262,12 @@ static int job_overflows(aq_jail_io *io, aq_err *err)
     }
 static const aq_jail_job jobs[] = {
 #if AQ_JAIL_SANITIZED
-    JOB(overreads), JOB(overflows),
+    JOB(overreads),  JOB(overflows),
 #endif
-    JOB(echo),      JOB(given),     JOB(gives_up),     JOB(dies),     JOB(leaves),    JOB(loops),
-    JOB(waits),     JOB(lingers),   JOB(garbage),      JOB(goes_on),  JOB(miscounts), JOB(floods),
-    JOB(oversize),  JOB(hungry),    JOB(greets_twice), JOB(sends_fd), {.name = NULL}};
+    JOB(echo),       JOB(given),      JOB(gives_up),     JOB(dies),     JOB(leaves),
+    JOB(loops),      JOB(waits),      JOB(lingers),      JOB(garbage),  JOB(goes_on),
+    JOB(miscounts),  JOB(floods),     JOB(oversize),     JOB(hungry),   JOB(speaks_first),
+    JOB(claims_fds), JOB(ends_badly), JOB(greets_twice), JOB(sends_fd), {.name = NULL}};
 
 /* ---- tests ---- */
 
@@ -405,6 +434,9 @@ static void deaths_are_named(void **state)
         {"goes_on", -EBADMSG, "after its end"},
         {"miscounts", -EBADMSG, "lost answers"},
         {"greets_twice", -EBADMSG, "protocol"},
+        {"speaks_first", -EBADMSG, "protocol"},
+        {"claims_fds", -EBADMSG, "protocol"},
+        {"ends_badly", -EPIPE, "status 7"},
         {"oversize", -EBADMSG, "protocol"},
         {"floods", -EOVERFLOW, "more bytes than allowed"},
         {"sends_fd", -EPIPE, "ended early"},
@@ -417,7 +449,10 @@ static void deaths_are_named(void **state)
         int r = outcome(cases[i].job, &err);
         if (r != cases[i].code || !strstr(err.text, cases[i].text))
             fail_msg("%s: %d, %s", cases[i].job, r, err.text);
+        assert_true(aq_jail_blames(r));
     }
+    assert_false(aq_jail_blames(0) || aq_jail_blames(1) || aq_jail_blames(-ENOSPC) ||
+                 aq_jail_blames(-EMFILE));
     assert_int_equal(open_descriptors(), before); /* none came from a child, none leaked */
 }
 
