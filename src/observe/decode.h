@@ -47,6 +47,8 @@ void aq_event_path(const aq_look *l, aq_event *e);
  * behind the directory that it is relative to. */
 void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
                 size_t cap);
+/* A bare handle (O_PATH) of ours for what the path means, or -1. */
+int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow);
 pid_t aq_inner_pid(aq_task *k); /* of its process, in its own namespace; 0 when it cannot be told */
 pid_t aq_inner_number(const aq_task *k); /* of the task itself */
 /* The process with this number in the namespace of `k`, or NULL. */
@@ -86,7 +88,7 @@ typedef void aq_noter(aq_tracer *t, aq_task *k, long result);
 aq_looker aq_look_open, aq_look_close, aq_look_close_range, aq_look_dup2, aq_look_memory,
     aq_look_ioctl, aq_look_stat, aq_look_fcntl;
 aq_noter aq_note_opened, aq_note_dup, aq_note_fcntl, aq_note_ioctl, aq_note_list, aq_note_memory,
-    aq_note_copy, aq_note_new_fd;
+    aq_note_copy, aq_note_new_fd, aq_note_mknod;
 /* decode_io.c */
 aq_noter aq_note_read, aq_note_write, aq_note_receive;
 /* decode_net.c */

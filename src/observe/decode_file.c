@@ -6,7 +6,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 
@@ -54,9 +57,6 @@ void aq_note_opened(aq_tracer *t, aq_task *k, long result)
     aq_event e = aq_event_of(AQ_EVENT_FILE, "open");
     const aq_fd *f;
 
-    /* It waited (a pipe): another thread may have changed the path before it ran. */
-    if (k->retry)
-        aq_look_open(t, k);
     if (result >= 0) {
         aq_fd_forget(t, k, (int)result);
         f = aq_fd_of(t, k, (int)result);
@@ -74,11 +74,33 @@ void aq_note_opened(aq_tracer *t, aq_task *k, long result)
     aq_note(t, k, &e);
 }
 
+/* A pipe with a name: opening it may wait from now on. */
+void aq_note_mknod(aq_tracer *t, aq_task *k, long result)
+{
+    t->named_pipes |= result == 0 && S_ISFIFO(aq_regs_arg(k, k->nr == AQ_NR_mknod ? 1 : 2));
+    aq_shape_note(t, k, result);
+}
+
 /* ---- descriptors that come and go ---- */
+
+/* Closing must not wait for the other side (SO_LINGER): that would be the host's time. What is left
+ * is sent all the same. */
+static void no_linger(const aq_tracer *t, const aq_task *k, int fd)
+{
+    struct linger off = {0};
+    aq_auto_fd int mine = t->lingers ? aq_fd_borrow(k, fd) : -1;
+
+    if (mine >= 0 && getsockopt(mine, SOL_SOCKET, SO_LINGER, &off, &(socklen_t){sizeof off}) == 0 &&
+        off.l_onoff && off.l_linger > 0) {
+        off.l_onoff = 0;
+        setsockopt(mine, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+    }
+}
 
 /* At the entry: whatever close answers, the number is free afterwards. */
 void aq_look_close(aq_tracer *t, aq_task *k)
 {
+    no_linger(t, k, aq_arg_int(k, 0));
     aq_fd_forget(t, k, aq_arg_int(k, 0));
 }
 
@@ -97,8 +119,10 @@ void aq_look_close_range(aq_tracer *t, aq_task *k)
 
 void aq_look_dup2(aq_tracer *t, aq_task *k)
 {
-    if (aq_arg_int(k, 0) != aq_arg_int(k, 1))
-        aq_fd_forget(t, k, aq_arg_int(k, 1));
+    if (aq_arg_int(k, 0) == aq_arg_int(k, 1))
+        return;
+    no_linger(t, k, aq_arg_int(k, 1));
+    aq_fd_forget(t, k, aq_arg_int(k, 1));
 }
 
 /* Any call that answers with a new descriptor. */
@@ -128,6 +152,17 @@ void aq_look_fcntl(aq_tracer *t, aq_task *k)
                            command == F_GETLK || command == F_OFD_GETLK;
 }
 
+/* Its argument is a number; elsewhere it is a pointer, or nothing. */
+static bool has_value(int command)
+{
+    static const int with[] = {F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ, F_ADD_SEALS};
+
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (with[i] == command)
+            return true;
+    return false;
+}
+
 void aq_note_fcntl(aq_tracer *t, aq_task *k, long result)
 {
     int command = aq_arg_int(k, 1);
@@ -147,7 +182,7 @@ void aq_note_fcntl(aq_tracer *t, aq_task *k, long result)
     }
     aq_event_object(&e, aq_fd_of(t, k, aq_arg_int(k, 0))->name);
     aq_event_number(&e, "command", command);
-    aq_event_number(&e, "value", command > F_SETLKW ? aq_arg_long(k, 2) & INT32_MAX : 0);
+    aq_event_number(&e, "value", has_value(command) ? aq_arg_long(k, 2) & INT32_MAX : 0);
     e.result = result;
     aq_note(t, k, &e);
 }

@@ -154,9 +154,11 @@ static void keep(aq_tracer *t, aq_task *k)
  * change what it will send. What counts is the attempt that sent the head. */
 aq_step aq_try_send(aq_tracer *t, aq_task *k)
 {
-    if (k->done == 0)
+    bool message = k->nr == AQ_NR_sendto || k->nr == AQ_NR_sendmsg || k->nr == AQ_NR_sendmmsg;
+
+    if (k->done == 0 && k->part == 0)
         keep(t, k);
-    return aq_try_io(t, k);
+    return message ? aq_try_message(t, k) : aq_try_io(t, k);
 }
 
 /* A message with an address of its own is an event of its own: one socket reaches many hosts. */

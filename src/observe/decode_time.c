@@ -110,6 +110,9 @@ static int64_t wait_of(const aq_tracer *t, aq_task *k)
     case AQ_NR_semtimedop:
         read_time(k, aq_regs_arg(k, 3), &ns);
         return ns;
+    case AQ_NR_mq_timedsend:
+    case AQ_NR_mq_timedreceive:
+        return read_time(k, aq_regs_arg(k, 4), &ns) ? until(t, CLOCK_REALTIME, ns) : 0;
     case AQ_NR_futex:
         return futex_wait(t, k);
     default:
@@ -127,7 +130,8 @@ void aq_note_wait(aq_tracer *t, aq_task *k, long result)
 {
     const aq_look *l = aq_look_of(k);
     aq_event e = aq_event_of(AQ_EVENT_CLOCK, "wait");
-    long ran_out = k->nr == AQ_NR_futex ? -ETIMEDOUT : 0;
+    bool queue = k->nr == AQ_NR_mq_timedsend || k->nr == AQ_NR_mq_timedreceive;
+    long ran_out = k->nr == AQ_NR_futex || queue ? -ETIMEDOUT : 0;
 
     if (k->nr == AQ_NR_rt_sigtimedwait || k->nr == AQ_NR_semtimedop)
         ran_out = -EAGAIN;

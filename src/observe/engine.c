@@ -65,7 +65,7 @@ static void finish(aq_tracer *t, aq_task *k, long result)
     k->row = NULL;
     k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
     k->rule = NULL;
-    k->done = 0;
+    k->done = k->part = 0;
     t->activity++;
 }
 
@@ -101,6 +101,9 @@ void aq_engine_attempt(aq_tracer *t, aq_task *k)
 {
     const aq_call_row *row = k->row;
 
+    /* Others ran since the arguments were read. What a wait is called is fixed at its start. */
+    if (k->retry && row->decoder && row->decoder->look && row->decoder->kind != AQ_EVENT_CLOCK)
+        row->decoder->look(t, k);
     if (k->interrupted)
         aq_engine_step(t, k, AQ_STEP_RUN);
     else if (row->attempt)
@@ -154,8 +157,10 @@ static void on_entry(aq_tracer *t, aq_task *k)
         k->nr = (long)r.orig_rax;
         k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
         k->dirty = k->patched = false;
-        k->done = 0;
+        k->done = k->part = 0;
         k->rule = NULL;
+        if (k->hold >= 0)
+            aq_open_end(k);
         begin(t, k);
         if (k->row->decoder && k->row->decoder->look)
             k->row->decoder->look(t, k);
@@ -188,7 +193,7 @@ static bool on_trap(aq_tracer *t, aq_task *k, const siginfo_t *s)
 
 static void on_exit_stop(aq_tracer *t, aq_task *k)
 {
-    long result;
+    long result, given;
 
     errno = 0;
     result = ptrace(PTRACE_PEEKUSER, k->tid, offsetof(struct user, regs.rax), 0);
@@ -196,8 +201,10 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
         k->wants_exit = false;
         return;
     }
-    aq_tracee_restore(k);
+    aq_tracee_ran(k);
     if (result <= -RESTART_FIRST && result >= -RESTART_BLOCK) {
+        aq_tracee_restore(k);
+        aq_io_unflip(k);
         /* A relative wait that is made again keeps the deadline that it had. */
         if (k->patched || result == -RESTART_BLOCK)
             aq_regs_restart(k, result == -RESTART_BLOCK ? -RESTART_NOHAND : result);
@@ -207,16 +214,19 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
         k->patched = k->wants_exit = false;
         return;
     }
+    given = result;
     if (k->row->after && !k->interrupted) {
         aq_step step = k->row->after(t, k, &result);
 
         if (step == AQ_STEP_PARKED) {
+            aq_tracee_restore(k);
             k->at_exit = true;
             k->patched = false;
             return;
         }
     }
-    if (k->patched)
+    aq_tracee_settle(k);
+    if (k->patched || result != given)
         aq_regs_finish(k, result);
     k->patched = k->wants_exit = false;
     finish(t, k, result);
@@ -421,6 +431,9 @@ static void on_tick(aq_tracer *t, aq_task *k)
         t->activity++;
     k->ticks++;
     if (k->ticks >= BLOCKED_TICKS && k->wants_exit && sleeps_in_call(k)) {
+        /* Nobody knew that it would wait: who runs next is the wall clock's doing. */
+        t->end.preempted = true;
+        t->named_pipes |= k->row && k->row->attempt == aq_try_open;
         k->state = AQ_TASK_KERNEL;
         t->running = NULL;
     } else if (k->ticks >= PREEMPT_TICKS && !k->wants_exit && aq_sched_others(t, k)) {

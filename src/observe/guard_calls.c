@@ -1,5 +1,6 @@
 /* Calls that are decided by a look at their arguments, and a few that need no kernel at all. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -93,7 +94,21 @@ aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
 
 aq_step aq_try_fcntl(aq_tracer *t, aq_task *k)
 {
+    /* A lease makes somebody else's open wait in the kernel, by the host's clock. */
+    if (aq_arg_int(k, 1) == F_SETLEASE && aq_arg_int(k, 2) != F_UNLCK)
+        return aq_refuse(k, EINVAL, "lease.refused");
     return aq_look_of(k)->quiet ? AQ_STEP_GO : aq_try_lock(t, k);
+}
+
+/* With SO_ZEROCOPY the kernel would send what lies in memory later, not what was recorded. */
+aq_step aq_try_option(aq_tracer *t, aq_task *k)
+{
+    if (aq_arg_int(k, 1) != SOL_SOCKET)
+        return AQ_STEP_RUN;
+    if (aq_arg_int(k, 2) == SO_ZEROCOPY)
+        return aq_refuse(k, EOPNOTSUPP, "zerocopy.refused");
+    t->lingers |= aq_arg_int(k, 2) == SO_LINGER;
+    return AQ_STEP_RUN;
 }
 
 /* What its look found dull needs no stop at its exit. */

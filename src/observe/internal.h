@@ -24,6 +24,9 @@ enum {
     AQ_TASKS = 4096,       /* at once */
     AQ_FD_SLOTS = 64,      /* remembered descriptors of one process */
     AQ_PATH = 4096,
+    AQ_SAVED = 4, /* places that an attempt overwrites */
+    AQ_SAVED_BYTES =
+        65536, /* of one of them: a descriptor set of 524,288, semaphores by thousands */
 };
 
 /* What is to happen with a call. */
@@ -101,6 +104,20 @@ typedef struct aq_look {
     bool quiet; /* not worth an event */
 } aq_look;
 
+typedef enum aq_saved_for {
+    AQ_SAVED_ARGUMENT, /* given back as soon as the attempt has run */
+    AQ_SAVED_ANSWER,   /* the call writes its answer there: only given back for another attempt */
+    AQ_SAVED_SCRATCH,  /* given back when the answer was looked at */
+} aq_saved_for;
+
+/* Memory that an attempt overwrites. */
+typedef struct aq_saved {
+    uint64_t at;
+    uint32_t len;
+    aq_saved_for why;
+    unsigned char few[128], *many;
+} aq_saved;
+
 struct aq_task {
     pid_t tid;
     aq_proc *proc;
@@ -138,16 +155,17 @@ struct aq_task {
     uint64_t futex_order;
     bool futex_owned; /* waits to own the word (priority inheritance) */
     pid_t inner;      /* its number inside its pid namespace; 0: not asked yet */
-    uint64_t done;    /* bytes of a write that were written in earlier attempts */
+    uint64_t done;    /* bytes or messages that earlier attempts moved */
+    uint64_t part;    /* of the message after them, bytes */
+    bool waits;       /* the call may wait; false: its caller forbade that */
     int flip;         /* descriptor whose O_NONBLOCK we set for this attempt, or -1 */
+    int hold;         /* ours, of the pipe that it wants to open for reading, or -1; park_open.c */
+    bool met;         /* somebody opened that pipe for writing meanwhile */
+    uint64_t pipe[2]; /* its device and inode */
+    uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
     aq_look *look; /* made on first use */
-    /* Memory that an attempt overwrites, to be given back after it: up to four places. */
-    struct {
-        uint64_t at;
-        uint32_t len;
-        unsigned char bytes[128];
-    } saved[4];
+    aq_saved saved[AQ_SAVED];
     int saved_count;
     aq_task *next; /* in the order of serials */
 };
@@ -211,6 +229,8 @@ struct aq_tracer {
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t activity; /* grows with everything that could let a parked call go on */
     bool signals;      /* somebody may have a signal to take */
+    bool named_pipes;  /* there may be some; park_open.c */
+    bool lingers;      /* some socket may want to wait in close */
     int patience;      /* looks at tasks that wait in the kernel */
     int waking;        /* looks left for those whom SIGCONT sets going */
     volatile sig_atomic_t asked;
@@ -227,9 +247,11 @@ struct aq_tracer {
 aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select, aq_try_wait,
     aq_try_lock, aq_try_ipc, aq_try_open, aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer,
     aq_try_signal_wait, aq_try_kill, aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit,
-    aq_try_prctl, aq_try_seccomp, aq_try_ptrace;
+    aq_try_prctl, aq_try_seccomp, aq_try_ptrace, aq_try_message, aq_try_copy, aq_try_queue;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_wait(aq_tracer *t, aq_task *k, long *result);
@@ -242,6 +264,20 @@ aq_step aq_after_clone(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
+
+/* park_io.c: is the time of a socket over (SO_RCVTIMEO, SO_SNDTIMEO)? `mine`: borrowed. */
+bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes);
+/* Sets O_NONBLOCK for one attempt, and takes it away again; true when it had been set. */
+bool aq_io_flip(aq_task *k, int fd, int mine, int flags);
+bool aq_io_unflip(aq_task *k);
+/* Bytes of a list of buffers in the tracee; UINT64_MAX when they overflow. */
+uint64_t aq_vectors_bytes(const aq_task *k, uint64_t at, uint64_t count);
+/* Leaves out the first `left` bytes for one attempt. False: nothing would be left. */
+bool aq_vectors_skip(aq_task *k, uint64_t left, uint64_t *at, uint64_t *count);
+/* park_message.c: what a call has moved so far, when it ends now. */
+long aq_message_done(aq_task *k);
+/* park_open.c: it will not open what it waits for. */
+void aq_open_end(aq_task *k);
 
 /* registers.c: x86-64. Argument n of the current call, as the task gave it. */
 uint64_t aq_regs_arg(const aq_task *k, int n);
@@ -263,9 +299,12 @@ bool aq_tracee_get(const aq_task *k, uint64_t at, void *data, size_t len); /* al
 bool aq_tracee_put(const aq_task *k, uint64_t at, const void *data, size_t len);
 /* A string of at most cap-1 bytes; `cut` when it was longer. -EFAULT when nothing is there. */
 ssize_t aq_tracee_string(const aq_task *k, uint64_t at, char *data, size_t cap, bool *cut);
-/* Keeps what lies there until the attempt is over. */
+/* Keeps what lies there until the attempt has run; with _answer, for another attempt. */
 bool aq_tracee_save(aq_task *k, uint64_t at, size_t len);
-void aq_tracee_restore(aq_task *k);
+bool aq_tracee_save_answer(aq_task *k, uint64_t at, size_t len);
+void aq_tracee_ran(aq_task *k);     /* the attempt ran, and its answer is looked at now */
+void aq_tracee_restore(aq_task *k); /* the attempt did not run, or will be made again */
+void aq_tracee_settle(aq_task *k);  /* it was the last */
 /* Bytes below the stack that a call may use as an argument during one attempt; 0 when none. */
 uint64_t aq_tracee_scratch(aq_task *k, const void *data, size_t len);
 
@@ -336,7 +375,7 @@ void aq_exec_done(aq_tracer *t, aq_task *k);
 
 /* guard_calls.c: attempts that only look at arguments. */
 aq_attempt aq_try_absent, aq_try_done, aq_try_unshare, aq_try_personality, aq_try_process_vm,
-    aq_try_dull, aq_try_fcntl, aq_try_socket, aq_try_ioctl, aq_try_send;
+    aq_try_dull, aq_try_fcntl, aq_try_socket, aq_try_ioctl, aq_try_send, aq_try_option;
 
 /* descriptor.c */
 const aq_fd *aq_fd_of(aq_tracer *t, aq_task *k, int fd); /* never NULL; kind NONE when not open */

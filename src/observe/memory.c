@@ -59,33 +59,78 @@ ssize_t aq_tracee_string(const aq_task *k, uint64_t at, char *data, size_t cap, 
     return (ssize_t)len;
 }
 
-bool aq_tracee_save(aq_task *k, uint64_t at, size_t len)
+static bool keep(aq_task *k, uint64_t at, size_t len, aq_saved_for why)
 {
     int n = k->saved_count;
+    aq_saved *s = &k->saved[n];
+    unsigned char *bytes = s->few;
 
-    if (n == (int)(sizeof k->saved / sizeof *k->saved) || len > sizeof k->saved[n].bytes ||
-        !aq_tracee_get(k, at, k->saved[n].bytes, len))
+    if (n == AQ_SAVED || len > AQ_SAVED_BYTES)
         return false;
-    k->saved[n].at = at;
-    k->saved[n].len = (uint32_t)len;
+    if (len > sizeof s->few)
+        bytes = aq_alloc(len);
+    if (!aq_tracee_get(k, at, bytes, len)) {
+        if (bytes != s->few)
+            free(bytes);
+        return false;
+    }
+    s->many = bytes == s->few ? NULL : bytes;
+    s->at = at;
+    s->len = (uint32_t)len;
+    s->why = why;
     k->saved_count++;
     return true;
 }
 
-void aq_tracee_restore(aq_task *k)
+bool aq_tracee_save(aq_task *k, uint64_t at, size_t len)
+{
+    return keep(k, at, len, AQ_SAVED_ARGUMENT);
+}
+
+bool aq_tracee_save_answer(aq_task *k, uint64_t at, size_t len)
+{
+    return keep(k, at, len, AQ_SAVED_ANSWER);
+}
+
+static void give_back(aq_task *k, const aq_saved *s)
+{
+    aq_tracee_put(k, s->at, s->many ? s->many : s->few, s->len);
+}
+
+void aq_tracee_ran(aq_task *k)
+{
+    for (int i = k->saved_count; i-- > 0;)
+        if (k->saved[i].why == AQ_SAVED_ARGUMENT)
+            give_back(k, &k->saved[i]);
+}
+
+static void end(aq_task *k, bool again)
 {
     while (k->saved_count > 0) {
-        int n = --k->saved_count;
+        aq_saved *s = &k->saved[--k->saved_count];
 
-        aq_tracee_put(k, k->saved[n].at, k->saved[n].bytes, k->saved[n].len);
+        if (again || s->why == AQ_SAVED_SCRATCH)
+            give_back(k, s);
+        free(s->many);
+        s->many = NULL;
     }
+}
+
+void aq_tracee_restore(aq_task *k)
+{
+    end(k, true);
+}
+
+void aq_tracee_settle(aq_task *k)
+{
+    end(k, false);
 }
 
 uint64_t aq_tracee_scratch(aq_task *k, const void *data, size_t len)
 {
     uint64_t at = (k->in.rsp - RED_ZONE - 64 - len) & ~15ULL;
 
-    if (!aq_tracee_save(k, at, len) || !aq_tracee_put(k, at, data, len))
+    if (!keep(k, at, len, AQ_SAVED_SCRATCH) || !aq_tracee_put(k, at, data, len))
         return 0;
     return at;
 }

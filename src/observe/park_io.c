@@ -1,13 +1,14 @@
 /* Reads and writes that could wait: pipes, sockets, terminals, event descriptors. The descriptor is
  * borrowed and asked; when it is not ready the task is parked, still before its call. A large write
  * is made without blocking and goes on where it stopped, so that its reader gets its turn between.
- */
+ * Messages of sockets are in park_message.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,6 +17,7 @@
 enum {
     SMALL = 4096, /* a ready pipe takes this much without waiting */
     VECTORS = 1024,
+    CHUNK = 64, /* vectors that are read at once */
 };
 
 static bool is_write(long nr)
@@ -35,22 +37,7 @@ static bool is_write(long nr)
     }
 }
 
-/* Calls with flags of their own that forbid waiting. */
-static bool never_waits(const aq_task *k)
-{
-    switch (k->nr) {
-    case SYS_sendto:
-    case SYS_recvfrom:
-    case SYS_sendmmsg:
-    case SYS_recvmmsg:
-        return aq_regs_arg(k, 3) & MSG_DONTWAIT;
-    case SYS_sendmsg:
-    case SYS_recvmsg:
-        return aq_regs_arg(k, 2) & MSG_DONTWAIT;
-    default:
-        return false;
-    }
-}
+/* ---- deadlines and descriptors, for all calls that wait for one ---- */
 
 /* SO_RCVTIMEO and SO_SNDTIMEO are deadlines, too. */
 static void socket_deadline(aq_tracer *t, aq_task *k, int fd, bool writes)
@@ -64,50 +51,76 @@ static void socket_deadline(aq_tracer *t, aq_task *k, int fd, bool writes)
         aq_park_until(k, t->clock + (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000);
 }
 
-/* Bytes that a gather write has in all; large is all that matters. */
-static uint64_t vector_bytes(const aq_task *k, uint64_t at, uint64_t count)
+bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes)
 {
-    uint64_t sum = 0, v[2];
+    socket_deadline(t, k, mine, writes); /* what is no socket says that it is none */
+    return k->timed && (k->expired || k->deadline <= t->clock);
+}
 
-    for (uint64_t i = 0; i < count && i < VECTORS && sum <= SMALL; i++)
-        if (!aq_tracee_get(k, at + 16 * i, v, sizeof v) || __builtin_add_overflow(sum, v[1], &sum))
+bool aq_io_flip(aq_task *k, int fd, int mine, int flags)
+{
+    if (fcntl(mine, F_SETFL, flags | O_NONBLOCK) != 0)
+        return false;
+    k->flip = fd;
+    return true;
+}
+
+bool aq_io_unflip(aq_task *k)
+{
+    aq_auto_fd int mine = -1;
+    int flags;
+
+    if (k->flip < 0)
+        return false;
+    mine = aq_fd_borrow(k, k->flip);
+    k->flip = -1;
+    flags = mine < 0 ? -1 : fcntl(mine, F_GETFL);
+    if (flags >= 0)
+        fcntl(mine, F_SETFL, flags & ~O_NONBLOCK);
+    return true;
+}
+
+static aq_step park(aq_tracer *t, aq_task *k, int mine, bool writes)
+{
+    if (aq_io_over(t, k, mine, writes))
+        return aq_answer(k, k->done ? (long)k->done : -EAGAIN);
+    aq_park(t, k, AQ_PARK_RETRY);
+    return AQ_STEP_PARKED;
+}
+
+/* ---- lists of buffers ---- */
+
+uint64_t aq_vectors_bytes(const aq_task *k, uint64_t at, uint64_t count)
+{
+    struct iovec v[CHUNK];
+    uint64_t sum = 0;
+
+    for (uint64_t i = 0; i < count && i < VECTORS; i++) {
+        uint64_t n = count - i < CHUNK ? count - i : CHUNK;
+
+        if (i % CHUNK == 0 && !aq_tracee_get(k, at + sizeof *v * i, v, sizeof *v * n))
             break;
+        if (__builtin_add_overflow(sum, v[i % CHUNK].iov_len, &sum))
+            return UINT64_MAX;
+    }
     return sum;
 }
 
-static uint64_t write_bytes(const aq_task *k)
+bool aq_vectors_skip(aq_task *k, uint64_t left, uint64_t *at, uint64_t *count)
 {
-    switch (k->nr) {
-    case SYS_write:
-    case SYS_pwrite64:
-    case SYS_sendto:
-        return aq_regs_arg(k, 2);
-    case SYS_writev:
-        return vector_bytes(k, aq_regs_arg(k, 1), aq_regs_arg(k, 2));
-    default:
-        return 0;
-    }
-}
+    for (uint64_t i = 0; i < *count && i < VECTORS; i++) {
+        uint64_t v[2], here = *at + 16 * i;
 
-/* The rest of a gather write: whole parts are skipped, the first one left is shortened in place
- * for this attempt. */
-static bool skip_vectors(aq_task *k)
-{
-    uint64_t at = aq_regs_arg(k, 1), count = aq_regs_arg(k, 2), left = k->done;
-
-    for (uint64_t i = 0; i < count && i < VECTORS; i++) {
-        uint64_t v[2];
-
-        if (!aq_tracee_get(k, at + 16 * i, v, sizeof v))
+        if (!aq_tracee_get(k, here, v, sizeof v))
             return false;
         if (left < v[1]) {
             v[0] += left;
             v[1] -= left;
-            if (!aq_tracee_save(k, at + 16 * i, sizeof v) ||
-                !aq_tracee_put(k, at + 16 * i, v, sizeof v))
+            if (left > 0 &&
+                (!aq_tracee_save(k, here, sizeof v) || !aq_tracee_put(k, here, v, sizeof v)))
                 return false;
-            aq_regs_set_arg(k, 1, at + 16 * i);
-            aq_regs_set_arg(k, 2, count - i);
+            *at = here;
+            *count -= i;
             return true;
         }
         left -= v[1];
@@ -115,26 +128,48 @@ static bool skip_vectors(aq_task *k)
     return false;
 }
 
-static void go_on(aq_task *k)
+/* ---- reads and writes ---- */
+
+static bool by_vectors(long nr)
 {
-    if (k->done == 0)
-        return;
-    if (k->nr == SYS_writev) {
-        skip_vectors(k);
-        return;
-    }
-    aq_regs_set_arg(k, 1, aq_regs_arg(k, 1) + k->done);
-    aq_regs_set_arg(k, 2, aq_regs_arg(k, 2) - k->done);
+    return nr == SYS_writev || nr == SYS_pwritev || nr == SYS_pwritev2;
 }
 
-static aq_step park(aq_tracer *t, aq_task *k, int fd, aq_fd_kind kind, bool writes)
+static uint64_t write_bytes(const aq_task *k)
 {
-    if (kind == AQ_FD_SOCKET)
-        socket_deadline(t, k, fd, writes);
-    if (k->timed && (k->expired || k->deadline <= t->clock))
-        return aq_answer(k, k->done ? (long)k->done : -EAGAIN);
-    aq_park(t, k, AQ_PARK_RETRY);
-    return AQ_STEP_PARKED;
+    if (by_vectors(k->nr))
+        return aq_vectors_bytes(k, aq_regs_arg(k, 1), aq_regs_arg(k, 2));
+    return aq_regs_arg(k, 2);
+}
+
+/* The rest of what an earlier attempt began. */
+static void go_on(aq_task *k)
+{
+    uint64_t at = aq_regs_arg(k, 1), count = aq_regs_arg(k, 2);
+
+    if (k->done == 0)
+        return;
+    if (!by_vectors(k->nr)) {
+        at += k->done;
+        count -= k->done;
+    } else if (!aq_vectors_skip(k, k->done, &at, &count)) {
+        return;
+    }
+    aq_regs_set_arg(k, 1, at);
+    aq_regs_set_arg(k, 2, count);
+}
+
+/* Flags of its own that forbid waiting. */
+static bool never_waits(const aq_task *k)
+{
+    return (k->nr == SYS_preadv2 || k->nr == SYS_pwritev2) && (aq_regs_arg(k, 5) & RWF_NOWAIT);
+}
+
+/* Only the call itself can tell whether it waits: a signalfd looks at the signals of whoever asks,
+ * and an eventfd may be too full for this number only. */
+static bool cannot_be_asked(const aq_fd *what)
+{
+    return what->kind == AQ_FD_OTHER;
 }
 
 aq_step aq_try_io(aq_tracer *t, aq_task *k)
@@ -153,43 +188,31 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     flags = mine < 0 ? O_NONBLOCK : fcntl(mine, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK))
         return AQ_STEP_RUN;
+    if (cannot_be_asked(what)) {
+        aq_io_flip(k, fd, mine, flags);
+        return AQ_STEP_RUN;
+    }
     p = (struct pollfd){.fd = mine, .events = writes ? POLLOUT : POLLIN};
     if (poll(&p, 1, 0) == 0)
-        return park(t, k, mine, what->kind, writes);
+        return park(t, k, mine, writes);
     if (writes && (k->done || write_bytes(k) > SMALL)) {
         go_on(k);
-        if (fcntl(mine, F_SETFL, flags | O_NONBLOCK) == 0)
-            k->flip = fd;
+        aq_io_flip(k, fd, mine, flags);
     }
     return AQ_STEP_RUN;
 }
 
-static void unflip(aq_task *k)
-{
-    aq_auto_fd int mine = -1;
-    int flags;
-
-    if (k->flip < 0)
-        return;
-    mine = aq_fd_borrow(k, k->flip);
-    k->flip = -1;
-    flags = mine < 0 ? -1 : fcntl(mine, F_GETFL);
-    if (flags >= 0)
-        fcntl(mine, F_SETFL, flags & ~O_NONBLOCK);
-}
-
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
 {
-    bool flipped = k->flip >= 0;
+    bool writes = is_write(k->nr);
 
-    unflip(k);
-    if (!flipped) {
+    if (!aq_io_unflip(k)) {
         aq_moved(t, *result);
         return AQ_STEP_RUN;
     }
-    if (*result > 0)
+    if (writes && *result > 0)
         k->done += (uint64_t)*result;
-    if ((*result > 0 && k->done < write_bytes(k)) || *result == -EAGAIN) {
+    if (*result == -EAGAIN || (writes && *result > 0 && k->done < write_bytes(k))) {
         t->activity++; /* its reader has something to do */
         aq_park(t, k, AQ_PARK_RETRY);
         return AQ_STEP_PARKED;
@@ -207,13 +230,6 @@ void aq_moved(aq_tracer *t, long result)
         t->end.moved += (uint64_t)result;
 }
 
-aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result)
-{
-    (void)k;
-    aq_moved(t, *result);
-    return AQ_STEP_RUN;
-}
-
 aq_step aq_try_accept(aq_tracer *t, aq_task *k)
 {
     return aq_try_io(t, k);
@@ -221,36 +237,51 @@ aq_step aq_try_accept(aq_tracer *t, aq_task *k)
 
 /* ---- connect: started without waiting, then watched ---- */
 
+static aq_step watch_connect(aq_tracer *t, aq_task *k, int mine)
+{
+    struct pollfd p = {.fd = mine, .events = POLLOUT};
+    int why = 0;
+    socklen_t len = sizeof why;
+
+    if (poll(&p, 1, 0) == 0) {
+        if (aq_io_over(t, k, mine, true))
+            return aq_answer(k, -EINPROGRESS);
+        aq_park(t, k, AQ_PARK_RETRY);
+        return AQ_STEP_PARKED;
+    }
+    getsockopt(mine, SOL_SOCKET, SO_ERROR, &why, &len);
+    return aq_answer(k, -why);
+}
+
 aq_step aq_try_connect(aq_tracer *t, aq_task *k)
 {
-    int fd = (int)aq_regs_arg(k, 0), flags, why = 0;
+    int fd = (int)aq_regs_arg(k, 0), flags;
     aq_auto_fd int mine = aq_fd_borrow(k, fd);
-    socklen_t len = sizeof why;
-    struct pollfd p = {.fd = mine, .events = POLLOUT};
 
     if (mine < 0)
         return AQ_STEP_RUN;
-    if (k->done) { /* under way */
-        if (poll(&p, 1, 0) == 0)
-            return park(t, k, mine, AQ_FD_SOCKET, true);
-        getsockopt(mine, SOL_SOCKET, SO_ERROR, &why, &len);
-        return aq_answer(k, -why);
-    }
+    if (k->part) /* under way */
+        return watch_connect(t, k, mine);
     flags = fcntl(mine, F_GETFL);
-    if (flags >= 0 && !(flags & O_NONBLOCK) && fcntl(mine, F_SETFL, flags | O_NONBLOCK) == 0)
-        k->flip = fd;
+    if (flags >= 0 && !(flags & O_NONBLOCK))
+        aq_io_flip(k, fd, mine, flags);
     return AQ_STEP_RUN;
 }
 
 aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result)
 {
-    bool flipped = k->flip >= 0;
+    bool flipped = aq_io_unflip(k);
+    aq_auto_fd int mine = -1;
 
-    unflip(k);
     if (!flipped || (*result != -EINPROGRESS && *result != -EAGAIN))
         return AQ_STEP_RUN;
-    k->done = *result == -EINPROGRESS;
+    mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
+    if (aq_io_over(t, k, mine, true))
+        return AQ_STEP_RUN;
     aq_park(t, k, AQ_PARK_RETRY);
-    k->seen = 0; /* a loopback handshake is over already */
+    if (*result == -EINPROGRESS) {
+        k->part = 1;
+        k->seen = 0; /* a loopback handshake is over already */
+    }
     return AQ_STEP_PARKED;
 }

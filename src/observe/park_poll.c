@@ -6,8 +6,6 @@
 
 #include "observe/internal.h"
 
-enum { SET_BYTES = 128 }; /* of a descriptor set that we keep: 1,024 descriptors */
-
 /* A timeout that lies in memory: seconds and nanoseconds, or microseconds (`unit` 1000). */
 static int pointed_deadline(aq_tracer *t, aq_task *k, uint64_t at, int64_t unit)
 {
@@ -87,21 +85,36 @@ aq_step aq_try_select(aq_tracer *t, aq_task *k)
             own_mask(k, pair[0]);
     }
     at = aq_tracee_scratch(k, zero, sizeof zero);
-    if (!at || len > SET_BYTES)
-        return AQ_STEP_RUN;
+    if (!at)
+        return aq_answer(k, -EFAULT);
     for (int i = 1; i <= 3; i++)
-        if (aq_regs_arg(k, i))
-            aq_tracee_save(k, aq_regs_arg(k, i), len);
+        if (aq_regs_arg(k, i) && len > 0)
+            aq_tracee_save_answer(k, aq_regs_arg(k, i), len);
     if (!plain)
         aq_regs_set_call(k, SYS_select);
     aq_regs_set_arg(k, 4, at);
     return AQ_STEP_RUN;
 }
 
+/* These say how much of their time was left. */
+static void say_left(const aq_task *k, uint64_t left)
+{
+    uint64_t unit = k->nr == SYS_select ? 1000 : 1;
+    uint64_t pair[2] = {left / 1000000000, left % 1000000000 / unit};
+
+    if (k->nr == SYS_select || k->nr == SYS_pselect6 || k->nr == SYS_ppoll)
+        aq_tracee_put(k, aq_regs_arg(k, k->nr == SYS_ppoll ? 2 : 4), pair, sizeof pair);
+}
+
 aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result)
 {
-    if (*result != 0 || k->expired || (k->timed && k->deadline <= t->clock))
+    uint64_t left = k->timed && k->deadline > t->clock ? k->deadline - t->clock : 0;
+
+    if (*result != 0 || k->expired || (k->timed && left == 0)) {
+        if (k->timed && *result >= 0)
+            say_left(k, left);
         return AQ_STEP_RUN;
+    }
     aq_park(t, k, AQ_PARK_RETRY);
     return AQ_STEP_PARKED;
 }

@@ -2,14 +2,16 @@
  * happened. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/cleanup.h"
 #include "observe/internal.h"
 
-enum { SEMBUF = 6, SEMBUFS = 20 };
+enum { SEMBUF = 6, SEMBUFS = 1024, INFO_BYTES = 128, INFO_PID = 16 };
 
 static aq_step again(aq_tracer *t, aq_task *k)
 {
@@ -30,25 +32,35 @@ aq_step aq_try_wait(aq_tracer *t, aq_task *k)
 
     (void)t;
     aq_regs_set_arg(k, at, aq_regs_arg(k, at) | WNOHANG);
+    if (k->nr == SYS_waitid && !aq_regs_arg(k, 2)) { /* its answer is there only */
+        static const char none[INFO_BYTES];
+
+        k->part = aq_tracee_scratch(k, none, sizeof none);
+        if (!k->part)
+            return aq_answer(k, -EFAULT);
+        aq_regs_set_arg(k, 2, k->part);
+    }
     return AQ_STEP_RUN;
 }
 
-/* waitid says "nobody yet" by a number of zero in what it wrote. */
-static bool nobody_yet(const aq_task *k, long result)
+/* The child that was waited for; 0: nobody yet. waitid says it in what it wrote. */
+static int32_t child_of(const aq_task *k, long result)
 {
     uint64_t info = aq_regs_arg(k, 2);
     int32_t pid = 0;
 
-    if (k->nr == SYS_wait4)
-        return result == 0;
-    return result == 0 && info && aq_tracee_get(k, info + 16, &pid, sizeof pid) && pid == 0;
+    if (k->nr == SYS_wait4 || result < 0)
+        return (int32_t)result;
+    if (!aq_tracee_get(k, (info ? info : k->part) + INFO_PID, &pid, sizeof pid))
+        return -1;
+    return pid;
 }
 
 aq_step aq_after_wait(aq_tracer *t, aq_task *k, long *result)
 {
-    if ((aq_regs_arg(k, options_at(k)) & WNOHANG) || !nobody_yet(k, *result))
-        return AQ_STEP_RUN;
-    return again(t, k);
+    if (child_of(k, *result) == 0 && !(aq_regs_arg(k, options_at(k)) & WNOHANG))
+        return again(t, k);
+    return AQ_STEP_RUN;
 }
 
 /* ---- locks ---- */
@@ -80,7 +92,7 @@ aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result)
 static bool semaphores_no_wait(aq_task *k, bool *waits)
 {
     uint64_t at = aq_regs_arg(k, 1), count = aq_regs_arg(k, 2);
-    unsigned char ops[SEMBUF * SEMBUFS];
+    static unsigned char ops[SEMBUF * SEMBUFS];
 
     if (count == 0 || count > SEMBUFS || !aq_tracee_get(k, at, ops, SEMBUF * count))
         return false;
@@ -108,27 +120,58 @@ aq_step aq_try_ipc(aq_tracer *t, aq_task *k)
         aq_regs_set_arg(k, flags_at(k), aq_regs_arg(k, flags_at(k)) | IPC_NOWAIT);
         return AQ_STEP_RUN;
     }
+    k->waits = false;
     if (k->nr == SYS_semtimedop && aq_regs_arg(k, 3) &&
         aq_tracee_get(k, aq_regs_arg(k, 3), ts, sizeof ts) && ts[0] >= 0 && ts[1] >= 0)
         aq_park_until(k, aq_clock_deadline(t, 1, false, ts[0], ts[1]));
     if (semaphores_no_wait(k, &waits))
-        k->done = waits; /* remembered for afterwards */
+        k->waits = waits;
     return AQ_STEP_RUN;
 }
 
 aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result)
 {
     bool messages = k->nr == SYS_msgsnd || k->nr == SYS_msgrcv;
-    bool waits = messages ? !(aq_regs_arg(k, flags_at(k)) & IPC_NOWAIT) : k->done;
+    bool waits = messages ? !(aq_regs_arg(k, flags_at(k)) & IPC_NOWAIT) : k->waits;
 
+    /* What went away while somebody waited for it has another name for that. */
+    if (k->retry && *result == -EINVAL)
+        *result = -EIDRM;
     if (!waits || (*result != -EAGAIN && *result != -ENOMSG) || k->expired ||
         (k->timed && k->deadline <= t->clock))
         return AQ_STEP_RUN;
     return again(t, k);
 }
 
-aq_step aq_try_open(aq_tracer *t, aq_task *k)
+/* ---- POSIX message queues ---- */
+
+static int queue_deadline(aq_tracer *t, aq_task *k)
 {
-    (void)t, (void)k;
-    return AQ_STEP_RUN;
+    uint64_t at = aq_regs_arg(k, 4);
+    int64_t ts[2];
+
+    if (!at)
+        return 0;
+    if (!aq_tracee_get(k, at, ts, sizeof ts))
+        return -EFAULT;
+    if (ts[0] < 0 || ts[1] < 0 || ts[1] >= 1000000000)
+        return -EINVAL;
+    aq_park_until(k, aq_clock_deadline(t, 0, true, ts[0], ts[1]));
+    return 0;
+}
+
+/* A queue can be asked like a pipe. */
+aq_step aq_try_queue(aq_tracer *t, aq_task *k)
+{
+    aq_auto_fd int mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
+    struct pollfd p = {.fd = mine, .events = k->nr == SYS_mq_timedsend ? POLLOUT : POLLIN};
+    int r = queue_deadline(t, k);
+
+    if (r < 0)
+        return aq_answer(k, r);
+    if (mine < 0 || (fcntl(mine, F_GETFL) & O_NONBLOCK) || poll(&p, 1, 0) > 0)
+        return AQ_STEP_RUN;
+    if (k->timed && (k->expired || k->deadline <= t->clock))
+        return aq_answer(k, -ETIMEDOUT);
+    return again(t, k);
 }

@@ -334,6 +334,25 @@ static void start_link(int dir, char *link, size_t cap)
         snprintf(link, cap, "fd/%d", dir);
 }
 
+int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow)
+{
+    char start[64], link[32];
+    walk w = {.root = world_root(t, k), .tid = k->tid, .inner = aq_inner_pid(k)};
+    int parts = 0;
+
+    start_link(dir, link, sizeof link);
+    snprintf(start, sizeof start, "/proc/%d/%s", k->tid, *path == '/' ? "root" : link);
+    w.at = open(start, O_PATH | O_CLOEXEC);
+    snprintf(w.rest, sizeof w.rest, "%s", path);
+    while (w.at >= 0 && *w.rest && parts++ < PARTS && step(&w, follow))
+        continue;
+    if (w.at >= 0 && *w.rest) {
+        close(w.at);
+        w.at = -1;
+    }
+    return w.at;
+}
+
 void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
                 size_t cap)
 {

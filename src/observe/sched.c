@@ -175,6 +175,14 @@ static bool any_in(const aq_tracer *t, aq_task_state state)
     return false;
 }
 
+static bool any_connecting(const aq_tracer *t)
+{
+    for (const aq_task *k = t->tasks; k; k = k->next)
+        if (k->state == AQ_TASK_PARKED && k->row && k->row->attempt == aq_try_connect && k->part)
+            return true;
+    return false;
+}
+
 static int pump(aq_tracer *t, int timeout_ms)
 {
     int r = t->plan.pump ? t->plan.pump(t->plan.arg, timeout_ms) : -1;
@@ -210,6 +218,12 @@ bool aq_sched_idle(aq_tracer *t)
     if (next != UINT64_MAX) {
         if (next > t->clock)
             t->clock = next;
+        return true;
+    }
+    if (any_connecting(t)) { /* its answer comes by the kernel's own timers */
+        t->end.preempted = true;
+        t->activity++;
+        usleep(1000);
         return true;
     }
     return pump(t, 20) >= 0 || kernel;

@@ -2,6 +2,8 @@
  * signal may have been sent we look, and let whoever has one to take make its call for real. The
  * kernel then interrupts it at once and decides, as always, between a restart and EINTR. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -55,12 +57,45 @@ static bool taken_by_another(const aq_tracer *t, const aq_task *k, uint64_t set)
     return false;
 }
 
+/* Has it done a part of its work already? */
+static bool moved(const aq_task *k)
+{
+    return k->done || (k->part && k->nr == SYS_sendmmsg);
+}
+
+/* What is ignored ends no wait. The kernel keeps it for us all the same, since we trace. */
+static bool has_effect(const aq_task *k, uint64_t set)
+{
+    const uint64_t quiet = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
+    uint64_t ignored = 0, caught = 0;
+    char path[64], line[256];
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/status", k->tid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncmp(line, "SigIgn:", 7) == 0)
+            ignored = strtoull(line + 7, NULL, 16);
+        else if (strncmp(line, "SigCgt:", 7) == 0)
+            caught = strtoull(line + 7, NULL, 16);
+    }
+    if (f)
+        fclose(f);
+    return set & ~(ignored | (quiet & ~caught));
+}
+
 static void interrupt(aq_tracer *t, aq_task *k)
 {
+    if (moved(k)) { /* what it has moved is its answer */
+        aq_wake(t, k, aq_message_done(k));
+        return;
+    }
     k->interrupted = true;
     k->state = AQ_TASK_READY;
     if (k->at_exit) { /* the attempt has run: tell the kernel that it was interrupted */
-        aq_regs_restart(k, k->timed || k->row->after == aq_after_poll ? -514 : -512);
+        bool ends = k->timed || k->row->after == aq_after_poll || k->row->after == aq_after_ipc;
+
+        aq_regs_restart(k, ends ? -514 : -512);
         k->at_exit = k->wants_exit = false;
         k->interrupted = false;
         t->activity++;
@@ -80,7 +115,8 @@ void aq_signals_check(aq_tracer *t)
         blocked = mask_of(k);
         own = queued(k, false) & ~blocked;
         shared = queued(k, true) & ~blocked;
-        if (own || (shared && !taken_by_another(t, k, shared)))
+        if ((own || (shared && !taken_by_another(t, k, shared))) &&
+            (!moved(k) || has_effect(k, own | shared)))
             interrupt(t, k);
     }
 }

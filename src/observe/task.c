@@ -84,7 +84,7 @@ aq_task *aq_task_add(aq_tracer *t, pid_t tid, aq_proc *proc)
     k->proc = proc;
     k->serial = t->next_serial++;
     k->ordinal = proc->threads++;
-    k->flip = -1;
+    k->flip = k->hold = -1;
     while (*at)
         at = &(*at)->next;
     *at = k;
@@ -107,6 +107,9 @@ static void unlink_task(aq_tracer *t, aq_task *k)
         t->running = NULL;
     if (t->last == k)
         t->last = NULL;
+    aq_open_end(k);
+    while (k->saved_count > 0)
+        free(k->saved[--k->saved_count].many);
     free(k->look);
     free(k);
 }

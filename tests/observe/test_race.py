@@ -1,4 +1,6 @@
 """The record names what was opened, whoever changes the path meanwhile."""
+import subprocess
+
 from test_truth import BUILD, watch
 
 
@@ -13,6 +15,16 @@ def test_the_object_is_what_was_opened(tmp_path):
         seen = sum(e["object"] == name for e in said)
         left = sum(e["args"]["left-out"] for e in repeats if e["object"] == name)
         assert seen + left == opened.count(name), name
+
+
+def test_those_who_need_each_other(tmp_path):
+    """Without a sandbox around them; here POSIX queues are allowed, too."""
+    for name in ("out", "in"):
+        (tmp_path / name).mkdir()
+    meets = BUILD / "tests/run/meets"
+    outside = subprocess.run([meets, tmp_path / "out"], capture_output=True, timeout=120)
+    inside, _, _ = watch(tmp_path, meets, tmp_path / "in")
+    assert inside == outside.stdout.decode() and inside.count("\n") == 18
 
 
 def test_a_request_is_what_was_sent(tmp_path):

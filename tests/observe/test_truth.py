@@ -62,6 +62,7 @@ def test_refusals_name_their_rule(run):
     refused += [e for e in events if e["op"] in ("unshare", "ptrace", "personality")]
     refused += [e for e in events if e["op"] == "socket" and e["args"]["family"] in (38, 40)]
     refused += [e for e in events if e["op"] == "ioctl" and e["args"]["request"] == 0x5412]
+    refused += [e for e in events if e["op"] == "control" and e["args"].get("command") == 1024]
     for e in refused:
         assert e["rule"] and e["result"] < 0, e
     assert len([e for e in events if e["rule"]]) == len(refused) + 1  # and a new pid namespace

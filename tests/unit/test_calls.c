@@ -208,6 +208,55 @@ static void dangerous_calls_are_refused(void **state)
     assert_int_equal(aq_call_row_of(AQ_NR_mount)->code, EPERM);
 }
 
+typedef enum wait_how { EMULATED = 1, ASKED, TRIED, BORN, REFUSED } wait_how;
+
+static wait_how how_it_waits(const char *name)
+{
+    static const struct {
+        const char *name;
+        wait_how how;
+    } waits[] = {
+#define AQ_WAIT(call, how) {#call, how},
+#include "observe/waits.def"
+#undef AQ_WAIT
+    };
+
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (strcmp(waits[i].name, name) == 0)
+            return waits[i].how;
+    return 0;
+}
+
+/* Whoever may park a task says so in waits.def, and whoever is there does something about it. */
+static void waits_are_known(void **state)
+{
+    static aq_attempt *const park[] = {
+        aq_try_io,    aq_try_connect, aq_try_accept, aq_try_poll,        aq_try_select,
+        aq_try_wait,  aq_try_lock,    aq_try_fcntl,  aq_try_ipc,         aq_try_open,
+        aq_try_futex, aq_try_sleep,   aq_try_yield,  aq_try_signal_wait, aq_try_clone,
+        aq_try_send,  aq_try_message, aq_try_copy,   aq_try_queue};
+    int rows = 0;
+
+    (void)state;
+    for (long nr = 0; nr < AQ_SYSCALL_NUMBERS; nr++) {
+        const aq_call_row *row = aq_call_row_of(nr);
+        wait_how how = row->name ? how_it_waits(row->name) : 0;
+        bool parks = false;
+
+        for (size_t i = 0; i < sizeof park / sizeof *park; i++)
+            parks |= row->attempt == park[i];
+        if (parks != (how != 0 && how != REFUSED))
+            fail_msg("%s: calls.def and waits.def differ", row->name);
+        if (how == REFUSED)
+            assert_int_equal(row->treat, AQ_TREAT_REFUSE);
+        rows += how != 0;
+    }
+#define AQ_WAIT(call, how) rows--;
+#include "observe/waits.def"
+#undef AQ_WAIT
+    assert_int_equal(rows, 0); /* none twice, none that is no call */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +265,7 @@ int main(void)
         cmocka_unit_test(shapes_are_words),
         cmocka_unit_test(ops_are_known_and_documented),
         cmocka_unit_test(dangerous_calls_are_refused),
+        cmocka_unit_test(waits_are_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,170 @@
+/* Opening a named pipe: its reader and its writer wait for each other. Nobody is left waiting in
+ * the kernel for that.
+ *
+ * A writer's open is made without waiting, and again until a reader is there (ENXIO says that none
+ * is). A reader waits before its call; meanwhile we hold the pipe open for reading in its stead, so
+ * that a writer finds it, and what the writer wrote is kept even when it has gone again. Then the
+ * call itself is made without waiting, and the descriptor is made a waiting one.
+ *
+ * Looking at every path before it is opened would cost; a world has named pipes only since one of
+ * its programs made one (mknod is seen), or because the wall clock found somebody waiting in an
+ * open: from then on every open is looked at. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/syscalls.h"
+#include "observe/decode.h"
+
+static uint64_t flags_of(aq_task *k)
+{
+    return aq_look_of(k)->number[0]; /* aq_look_open */
+}
+
+/* A descriptor of ours for what the task would open, if that is a named pipe. */
+static int find_pipe(aq_tracer *t, aq_task *k, struct stat *s)
+{
+    aq_look *l = aq_look_of(k);
+    int fd;
+
+    if (!l->path_read || !l->path_len)
+        return -1;
+    fd = aq_resolve_handle(t, k, l->dir, l->path, !(flags_of(k) & O_NOFOLLOW));
+    if (fd >= 0 && (fstat(fd, s) != 0 || !S_ISFIFO(s->st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int reopen(int handle, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", handle);
+    return open(path, flags | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Has the pipe a writer? Empty without one it is at its end. When there are bytes in it only a
+ * writer that came after us and left tells: then there is a hang-up unless others are there. */
+static bool has_writer(int hold)
+{
+    struct pollfd p = {.fd = hold, .events = POLLIN};
+    int n = 0, mine;
+    char c;
+
+    if (ioctl(hold, FIONREAD, &n) == 0 && n == 0)
+        return read(hold, &c, 1) < 0 && errno == EAGAIN;
+    mine = reopen(hold, O_WRONLY);
+    if (mine >= 0)
+        close(mine);
+    return poll(&p, 1, 0) > 0 && !(p.revents & POLLHUP);
+}
+
+static void let_go(aq_task *k)
+{
+    if (k->hold >= 0)
+        close(k->hold);
+    k->hold = -1;
+    k->met = false;
+}
+
+void aq_open_end(aq_task *k)
+{
+    let_go(k);
+}
+
+/* The call without waiting: O_NONBLOCK among its flags, wherever it has them. */
+static bool without_waiting(aq_task *k)
+{
+    uint64_t flags = flags_of(k) | O_NONBLOCK;
+
+    switch (k->nr) {
+    case AQ_NR_creat:
+        aq_regs_set_call(k, AQ_NR_open);
+        aq_regs_set_arg(k, 2, aq_regs_arg(k, 1));
+        aq_regs_set_arg(k, 1, flags);
+        return true;
+    case AQ_NR_open:
+        aq_regs_set_arg(k, 1, flags);
+        return true;
+    case AQ_NR_openat:
+        aq_regs_set_arg(k, 2, flags);
+        return true;
+    default:
+        return aq_tracee_save(k, aq_regs_arg(k, 2), sizeof flags) &&
+               aq_tracee_put(k, aq_regs_arg(k, 2), &flags, sizeof flags);
+    }
+}
+
+aq_step aq_try_open(aq_tracer *t, aq_task *k)
+{
+    uint64_t flags = flags_of(k);
+    aq_auto_fd int handle = -1;
+    struct stat s;
+
+    k->waits = false;
+    if (!t->named_pipes || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) ||
+        (flags & O_ACCMODE) == O_RDWR)
+        return AQ_STEP_RUN;
+    handle = find_pipe(t, k, &s);
+    if (handle < 0)
+        return AQ_STEP_RUN;
+    k->waits = true;
+    if ((flags & O_ACCMODE) == O_RDONLY) {
+        if (k->hold < 0)
+            k->hold = reopen(handle, O_RDONLY);
+        if (k->hold < 0)
+            return AQ_STEP_RUN; /* it may not, and is told so */
+        if (!k->met && !has_writer(k->hold)) {
+            k->pipe[0] = (uint64_t)s.st_dev;
+            k->pipe[1] = (uint64_t)s.st_ino;
+            t->activity++; /* a writer may go on now */
+            aq_park(t, k, AQ_PARK_RETRY);
+            return AQ_STEP_PARKED;
+        }
+    }
+    return without_waiting(k) ? AQ_STEP_RUN : aq_answer(k, -EFAULT);
+}
+
+/* A writer came: those who wait for one go on, even if it leaves before their turn. */
+static void meet(aq_tracer *t, aq_task *k, int mine)
+{
+    struct stat s;
+
+    if (fstat(mine, &s) != 0 || !S_ISFIFO(s.st_mode))
+        return;
+    for (aq_task *q = t->tasks; q; q = q->next)
+        if (q != k && q->hold >= 0 && q->pipe[0] == (uint64_t)s.st_dev &&
+            q->pipe[1] == (uint64_t)s.st_ino)
+            q->met = true;
+}
+
+aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
+{
+    aq_auto_fd int mine = -1;
+    int flags;
+
+    if (!t->named_pipes)
+        return AQ_STEP_RUN;
+    if (k->waits && *result == -ENXIO && (flags_of(k) & O_ACCMODE) == O_WRONLY) {
+        aq_park(t, k, AQ_PARK_RETRY);
+        return AQ_STEP_PARKED;
+    }
+    if (*result >= 0 && (k->waits || (flags_of(k) & O_ACCMODE) != O_RDONLY)) {
+        mine = aq_fd_borrow(k, (int)*result);
+        flags = mine < 0 ? -1 : fcntl(mine, F_GETFL);
+        if (k->waits && flags >= 0)
+            fcntl(mine, F_SETFL, flags & ~O_NONBLOCK);
+        if (mine >= 0 && (flags_of(k) & O_ACCMODE) != O_RDONLY)
+            meet(t, k, mine);
+    }
+    let_go(k);
+    return AQ_STEP_RUN;
+}
