@@ -82,6 +82,14 @@ static void sleeps(const face *f, const aq_summary *s)
             (double)longest / 1e9);
 }
 
+bool aq_run_complete(const aq_run_result *r)
+{
+    const aq_observation *o = r->observation;
+
+    return aq_observation_whole(o) && r->summary->unseen == 0 &&
+           (o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL);
+}
+
 static void ending(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
@@ -106,6 +114,10 @@ static void ending(const face *f, const aq_run_result *r)
     if (o->dropped)
         fprintf(f->to, ", %llu more only counted", (unsigned long long)o->dropped);
     fputc('\n', f->to);
+    if (r->summary->unseen) {
+        heading(f, "");
+        fprintf(f->to, "not all of it could be seen: the record is not whole\n");
+    }
 }
 
 /* Places whose content is not told. */

@@ -16,5 +16,7 @@ typedef struct aq_run_result {
     int status; /* that the command line ends with */
 } aq_run_result;
 
+/* Does the record show all that the command did? If not the result is inconclusive. */
+bool aq_run_complete(const aq_run_result *r);
 /* A minute's reading: at most some rows of each list, the most telling first. */
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to);

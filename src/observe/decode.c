@@ -82,6 +82,16 @@ void aq_note(aq_tracer *t, aq_task *k, aq_event *e)
     aq_note_proc(t, k->proc, k->ordinal, e);
 }
 
+void aq_unseen(aq_tracer *t, aq_task *k, const char *what)
+{
+    aq_event e = aq_event_of(AQ_EVENT_SYSCALL, "unseen");
+
+    t->end.unseen++;
+    aq_event_object(&e, k->proc->exe);
+    aq_event_text(&e, "what", what);
+    aq_note(t, k, &e);
+}
+
 /* ---- paths ---- */
 
 /* A bad pointer is the task's own fault. Memory that we may not read at all (it made itself
@@ -89,13 +99,10 @@ void aq_note(aq_tracer *t, aq_task *k, aq_event *e)
  * noticing. */
 static void say_unseen(aq_tracer *t, aq_task *k)
 {
-    aq_event e = aq_event_of(AQ_EVENT_SYSCALL, "unseen");
     char c;
 
-    if (aq_tracee_read(k, k->in.rsp, &c, 1) != -EPERM)
-        return;
-    aq_event_object(&e, k->proc->exe);
-    aq_note(t, k, &e);
+    if (aq_tracee_read(k, k->in.rsp, &c, 1) == -EPERM)
+        aq_unseen(t, k, "memory");
 }
 
 static bool read_text(aq_tracer *t, aq_task *k, uint64_t at, char *ret, size_t cap, size_t *len,

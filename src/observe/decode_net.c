@@ -11,7 +11,7 @@
 #include "observe/decode.h"
 #include "observe/payload.h"
 
-enum { DNS_PORT = 53, RIGHTS = 32 };
+enum { DNS_PORT = 53, RIGHTS = 253 /* the kernel's own limit */ };
 
 /* ---- addresses ---- */
 
@@ -234,7 +234,7 @@ static void note_right(aq_tracer *t, aq_task *k, int fd)
 void aq_note_rights(aq_tracer *t, aq_task *k, uint64_t header)
 {
     struct msghdr h;
-    char control[1024];
+    char control[4096];
     size_t at = 0, len;
     int left = RIGHTS;
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,9 +24,60 @@
 
 static const aq_fd closed = {.fd = -1, .kind = AQ_FD_NONE};
 
+/* ---- what we hold open for each process ---- */
+
+/* Two descriptors a process and one for each timer: a bomb of processes must not use up ours. So
+ * many are kept; beyond, all are let go and made again by those that are needed. */
+void aq_fd_limit(aq_tracer *t)
+{
+    struct rlimit r;
+    rlim_t half = 256;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+        getrlimit(RLIMIT_NOFILE, &r);
+        half = r.rlim_cur / 2;
+    }
+    t->held_most = half < 16384 ? (uint32_t)half : 16384;
+}
+
+void aq_fd_let_go(aq_proc *p)
+{
+    if (p->pidfd >= 0)
+        close(p->pidfd);
+    if (p->fd_folder > 0)
+        close(p->fd_folder - 1);
+    p->world->held -= (p->pidfd >= 0 ? 1u : 0u) + (p->fd_folder > 0 ? 1u : 0u);
+    p->pidfd = -1;
+    p->fd_folder = 0;
+}
+
+static void make_room(aq_tracer *t)
+{
+    if (++t->held <= t->held_most)
+        return;
+    for (aq_proc *p = t->procs; p; p = p->next)
+        aq_fd_let_go(p);
+    t->held = 1;
+}
+
 int aq_fd_borrow(const aq_task *k, int fd)
 {
-    return (int)syscall(SYS_pidfd_getfd, k->proc->pidfd, fd, 0);
+    aq_proc *p = k->proc;
+    int mine;
+
+    if (fd < 0)
+        return -1;
+    if (p->pidfd < 0) {
+        make_room(p->world);
+        p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+        p->world->held -= p->pidfd < 0;
+    }
+    mine = (int)syscall(SYS_pidfd_getfd, p->pidfd, fd, 0);
+    if (mine < 0 && errno != EBADF && errno != ESRCH && errno != EINVAL)
+        aq_unseen(p->world, (aq_task *)(uintptr_t)k, "descriptor");
+    return mine;
 }
 
 static void unix_text(const struct sockaddr_un *u, size_t len, char *ret, size_t cap)
@@ -119,9 +171,15 @@ static int folder_of(aq_task *k, bool *keep)
     if (*keep && p->fd_folder > 0)
         return p->fd_folder - 1;
     snprintf(path, sizeof path, "%s/%d/fd", aq_process_proc(), p->split ? k->tid : p->pid);
-    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*keep)
+        make_room(p->world);
+    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT)
+        aq_unseen(p->world, k, "descriptors");
+    if (*keep) {
         p->fd_folder = fd + 1;
+        p->world->held -= fd < 0;
+    }
     return fd;
 }
 
@@ -280,7 +338,5 @@ void aq_fd_end(aq_tracer *t, aq_proc *p)
 {
     for (int i = 0; i < AQ_FD_SLOTS; i++)
         totals(t, p, 0, &p->fds[i]);
-    if (p->fd_folder > 0)
-        close(p->fd_folder - 1);
-    p->fd_folder = 0;
+    aq_fd_let_go(p);
 }

@@ -242,8 +242,10 @@ static void on_birth(aq_tracer *t, aq_task *k, int event)
     aq_task *child;
     int status;
 
-    if (ptrace(PTRACE_GETEVENTMSG, k->tid, 0, &tid) != 0)
+    if (ptrace(PTRACE_GETEVENTMSG, k->tid, 0, &tid) != 0) {
+        aq_unseen(t, k, "child");
         return;
+    }
     p = thread ? k->proc : aq_proc_add(t, (pid_t)tid, k->proc);
     if (!thread && (k->flags & CLONE_VM))
         p->space = k->proc->space;
@@ -271,6 +273,7 @@ static void on_exec(aq_tracer *t, aq_task *k)
         aq_task_exchange(t, k, (pid_t)former);
     p = k->proc;
     p->space = ++t->next_space;
+    p->undumpable = false;
     t->started = true;
     k->wants_exit = true;
     aq_fd_forget_all(t, k);
@@ -587,6 +590,7 @@ int aq_tracer_attach(aq_tracer *t, pid_t first, aq_err *err)
 {
     cpu_set_t set;
 
+    aq_fd_limit(t);
     pin(t->plan.cpu);
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         sched_setaffinity(first, sizeof set, &set);

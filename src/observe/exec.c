@@ -2,13 +2,17 @@
  * births are kept in our sight. */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "observe/internal.h"
+#include "base/cleanup.h"
+#include "observe/decode.h"
 
 enum { AUXV_ENTRIES = 64, STACK_WORDS = 1 << 20 };
 
@@ -68,6 +72,16 @@ static bool find_vdso(const aq_mapping *m, void *arg)
     return false; /* there may be more */
 }
 
+/* A program that its user may run and not read is kept from us by the kernel, unless we have rights
+ * over its owner. It is not run: a direct call is refused (aq_try_exec), and where it is another's
+ * interpreter it ends before its first instruction. */
+static bool is_hidden(const aq_task *k, uint64_t sp)
+{
+    char c;
+
+    return aq_tracee_read(k, sp, &c, 1) == -EPERM;
+}
+
 /* At the EXEC stop the new image is there and has not run. Its call still has to return before it
  * can make one for us. */
 void aq_exec_done(aq_tracer *t, aq_task *k)
@@ -79,6 +93,10 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
     aq_decode_exec(t, k);
     if (aq_regs_load(k, &r) == 0)
         hide_vdso(k, r.rsp);
+    if (is_hidden(k, r.rsp)) {
+        aq_unseen(t, k, "program");
+        kill(k->proc->pid, SIGKILL);
+    }
     k->dirty = k->patched = false;
     ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
     if (!aq_engine_wait(k, &status))
@@ -89,8 +107,9 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
         return;
     }
     aq_tracee_maps(k, find_vdso, &vdso);
-    if (vdso.from)
-        aq_engine_inject(t, k, SYS_munmap, (uint64_t[6]){vdso.from, vdso.to - vdso.from});
+    if (vdso.from &&
+        aq_engine_inject(t, k, SYS_munmap, (uint64_t[6]){vdso.from, vdso.to - vdso.from}) != 0)
+        aq_unseen(t, k, "clock");
     k->row = NULL;
     k->retry = k->wants_exit = false;
     k->state = AQ_TASK_READY;
@@ -98,7 +117,13 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
 
 aq_step aq_try_exec(aq_tracer *t, aq_task *k)
 {
-    (void)t, (void)k;
+    const aq_look *l = aq_look_of(k);
+    int dir = k->nr == SYS_execveat ? (int)aq_regs_arg(k, 0) : AT_FDCWD;
+    aq_auto_fd int fd = l->path_len ? aq_resolve_handle(t, k, dir, l->path, true) : -1;
+
+    if (fd >= 0 && faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) != 0 && errno == EACCES &&
+        faccessat(fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
+        return aq_refuse(k, EACCES, "unreadable.refused");
     return AQ_STEP_RUN;
 }
 

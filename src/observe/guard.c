@@ -14,14 +14,23 @@
 aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
 {
     uint32_t enabled = PR_TSC_ENABLE;
+    uint64_t value = aq_regs_arg(k, 1);
 
     (void)t;
     switch ((int)aq_regs_arg(k, 0)) {
     case PR_SET_TSC:
-        return aq_answer(k, aq_regs_arg(k, 1) - 1 < 2 ? 0 : -EINVAL);
+        return aq_answer(k, value - 1 < 2 ? 0 : -EINVAL);
     case PR_GET_TSC:
-        return aq_answer(
-            k, aq_tracee_put(k, aq_regs_arg(k, 1), &enabled, sizeof enabled) ? 0 : -EFAULT);
+        return aq_answer(k, aq_tracee_put(k, value, &enabled, sizeof enabled) ? 0 : -EFAULT);
+    /* The kernel would hide its memory and its descriptors from us where we are an ordinary user.
+     */
+    case PR_SET_DUMPABLE:
+        if (value > 1)
+            return aq_answer(k, -EINVAL);
+        k->proc->undumpable = value == 0;
+        return aq_answer(k, 0);
+    case PR_GET_DUMPABLE:
+        return aq_answer(k, !k->proc->undumpable);
     case PR_SET_SYSCALL_USER_DISPATCH:
         return aq_refuse(k, EINVAL, "dispatch.refused");
     default:

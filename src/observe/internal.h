@@ -194,8 +194,9 @@ typedef struct aq_fd {
 } aq_fd;
 
 struct aq_proc {
+    aq_tracer *world;
     pid_t pid;
-    int pidfd;
+    int pidfd; /* made on first use, or -1 */
     uint32_t ordinal;
     uint32_t parent;         /* ordinal */
     uint64_t space;          /* address space: shared after CLONE_VM, new after exec */
@@ -203,6 +204,7 @@ struct aq_proc {
     int fd_space;            /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
     pid_t inner;             /* its number in its own pid namespace, 0 while not asked for */
     int fd_folder;           /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
+    bool undumpable;         /* asked to be: PR_SET_DUMPABLE, which the kernel is not told */
     bool split;              /* some of its threads have descriptor tables of their own */
     struct aq_flood_table *flood;
     aq_fd fds[AQ_FD_SLOTS];
@@ -238,7 +240,8 @@ struct aq_tracer {
     timer_t ticker;
     bool ticking;
     struct aq_flood *flood;
-    int root, own; /* descriptors plus one: the world's root folder, our /proc/self/fd */
+    uint32_t held, held_most; /* descriptors that processes cost us; descriptor.c */
+    int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
 };
 
@@ -383,10 +386,15 @@ void aq_fd_forget(aq_tracer *t, aq_task *k, int fd);
 void aq_fd_forget_all(aq_tracer *t, aq_task *k);
 /* A descriptor of ours for the same open file; close it at once: a held pipe end hides its end. */
 int aq_fd_borrow(const aq_task *k, int fd);
+/* As many descriptors as we may have, shared out. */
+void aq_fd_limit(aq_tracer *t);
+void aq_fd_let_go(aq_proc *p); /* ours of this process */
 
 /* decode.c: what the engine tells of. */
 aq_look *aq_look_of(aq_task *k);
 void aq_note(aq_tracer *t, aq_task *k, aq_event *e);
+/* Something could not be looked at, by no fault of the program: the record is not whole. */
+void aq_unseen(aq_tracer *t, aq_task *k, const char *what);
 extern const aq_decoder aq_decode_refusal;     /* for refused calls that have no decoder */
 void aq_decode_exec(aq_tracer *t, aq_task *k); /* on the new image */
 void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s); /* about to be delivered */

@@ -13,12 +13,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 
@@ -47,7 +47,7 @@ static int reopen(int handle, int flags)
 {
     char path[64];
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", handle);
+    snprintf(path, sizeof path, "%s/self/fd/%d", aq_process_proc(), handle);
     return open(path, flags | O_NONBLOCK | O_CLOEXEC);
 }
 
@@ -56,10 +56,10 @@ static int reopen(int handle, int flags)
 static bool has_writer(int hold)
 {
     struct pollfd p = {.fd = hold, .events = POLLIN};
-    int n = 0, mine;
+    int mine;
     char c;
 
-    if (ioctl(hold, FIONREAD, &n) == 0 && n == 0)
+    if (poll(&p, 1, 0) == 0 || !(p.revents & POLLIN))
         return read(hold, &c, 1) < 0 && errno == EAGAIN;
     mine = reopen(hold, O_WRONLY);
     if (mine >= 0)

@@ -341,7 +341,8 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
     int parts = 0;
 
     start_link(dir, link, sizeof link);
-    snprintf(start, sizeof start, "/proc/%d/%s", k->tid, *path == '/' ? "root" : link);
+    snprintf(start, sizeof start, "%s/%d/%s", aq_process_proc(), k->tid,
+             *path == '/' ? "root" : link);
     w.at = open(start, O_PATH | O_CLOEXEC);
     snprintf(w.rest, sizeof w.rest, "%s", path);
     while (w.at >= 0 && *w.rest && parts++ < PARTS && step(&w, follow))

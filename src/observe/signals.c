@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "kernel/process.h"
 #include "observe/internal.h"
 
 enum { PEEKED = 64, WAKING = 20 };
@@ -71,7 +72,7 @@ static bool has_effect(const aq_task *k, uint64_t set)
     char path[64], line[256];
     FILE *f;
 
-    snprintf(path, sizeof path, "/proc/%d/status", k->tid);
+    snprintf(path, sizeof path, "%s/%d/status", aq_process_proc(), k->tid);
     f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
         if (strncmp(line, "SigIgn:", 7) == 0)

@@ -45,7 +45,9 @@ aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent)
     aq_proc *p = aq_alloc(sizeof *p);
 
     p->pid = pid;
-    p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    p->world = t;
+    p->pidfd = -1;
+    p->undumpable = parent && parent->undumpable;
     p->ordinal = t->next_proc++;
     p->parent = parent ? parent->ordinal : 0;
     p->space = ++t->next_space;
@@ -68,8 +70,7 @@ static void free_proc(aq_tracer *t, aq_proc *p)
     *at = p->next;
     for (int i = 0; i < AQ_FD_SLOTS; i++)
         free(p->fds[i].name);
-    if (p->pidfd >= 0)
-        close(p->pidfd);
+    aq_fd_let_go(p);
     free(p->exe);
     free(p);
 }

@@ -56,7 +56,8 @@ typedef struct aq_tracer_end {
     uint64_t virtual_ns; /* virtual time that passed */
     uint64_t moved;      /* bytes read from and written to files, pipes and sockets */
     uint32_t processes, tasks;
-    bool preempted; /* the wall clock had to decide who runs: not repeatable */
+    uint64_t unseen; /* times that something could not be looked at: the record is not whole */
+    bool preempted;  /* the wall clock had to decide who runs: not repeatable */
 } aq_tracer_end;
 
 aq_tracer *aq_tracer_new(const aq_tracer_plan *plan, aq_recorder *rec);

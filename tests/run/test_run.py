@@ -303,6 +303,16 @@ def test_changes_of_the_shared_folder(runner):
 # ---- nothing escapes the record ----
 
 
+def plain_user(runner, *args):
+    """aquarium run as nobody, with a copy of the program where nobody can reach it."""
+    program = runner.place.parent / "aquarium"
+    if not program.exists():
+        shutil.copy(PROGRAM, program)
+        program.chmod(0o755)
+    return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "run",
+                           "--quarantine", *args], cwd=runner.place, capture_output=True, timeout=120)
+
+
 def test_the_object_really_opened(runner):
     runner.copy("race")
     done = runner.run("./race", options=["--events", runner.place.parent / "events.jsonl"])
@@ -337,6 +347,31 @@ def test_ways_out_of_sight(runner):
     assert ("refused", "io_uring_setup") in refused and ("refused", "other-architecture") in refused
     assert any(op == "seccomp" for op, _ in refused) and any(op == "unshare" for op, _ in refused)
     assert any(e.get("op") == "writable-code" for e in events)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_what_cannot_be_seen_is_said(runner):
+    """A program that an ordinary user may run and not read, as another's interpreter."""
+    said, _ = runner.json("true")
+    assert said["complete"] is True and said["summary"]["unseen"] == 0
+    # What is shared is copied and belongs to the user inside; a root file system is not.
+    root = runner.place / "root"
+    hidden, script = root / "hidden", root / "script"
+    root.mkdir()
+    (runner.place / "x.c").write_text("#include <stdio.h>\nint main(void) { puts(\"ran\"); }\n")
+    build(runner, "gcc", "-static", "-o", hidden, "x.c")
+    script.write_text("#!/hidden\n")
+    script.chmod(0o755)
+    hidden.chmod(0o111)
+    options = ["--rootfs", root, "--cwd", "/"]
+    said = json.loads(plain_user(runner, "--json", *options, "--", "/script").stdout)
+    jsonschema.validate(said, SCHEMA)
+    assert said["complete"] is False and said["summary"]["unseen"] == 1 and said["truncated"] is False
+    assert said["exit_status"] == 128 + 9
+    assert b"not all of it could be seen" in plain_user(runner, *options, "--", "/script").stderr
+    hidden.chmod(0o755)
+    said = json.loads(plain_user(runner, "--json", *options, "--", "/script").stdout)
+    assert said["complete"] is True and said["exit_status"] == 0
 
 
 def test_names_that_are_asked_for(runner):

@@ -126,6 +126,7 @@ static void programs_sleeps_refusals(void **state)
     assert_int_equal(s.sleep_count, 1);
     assert_int_equal(s.sleeps[0].count, 2);
     assert_int_equal(s.slept_ns, 10000000000);
+    assert_int_equal(s.unseen, 0);
     assert_true(has(&s.refused, "refused mount (syscall.refused)"));
 }
 
