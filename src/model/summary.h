@@ -36,7 +36,7 @@ typedef struct aq_summary {
     size_t sleep_count;
     uint64_t more_sleeps;
     uint64_t slept_ns, clock_reads, random_bytes;
-    uint64_t unseen; /* things that could not be looked at */
+    uint64_t unseen;         /* things that could not be looked at */
     uint32_t processes_made; /* children; threads are not counted */
 } aq_summary;
 

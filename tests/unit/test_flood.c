@@ -20,6 +20,8 @@ static void begin(world *w)
     w->t.procs = &w->p;
     w->p.next = &w->q;
     w->q.ordinal = 1;
+    w->p.world = w->q.world = &w->t;
+    w->p.pidfd = w->q.pidfd = -1;
     for (int i = 0; i < AQ_FD_SLOTS; i++)
         w->p.fds[i].fd = w->q.fds[i].fd = -1;
 }
@@ -142,7 +144,7 @@ static void many_processes(void **state)
     (void)state;
     begin(&w);
     for (uint32_t n = 0; n < PROCESSES; n++) {
-        aq_proc p = {.ordinal = n + 2};
+        aq_proc p = {.ordinal = n + 2, .world = &w.t, .pidfd = -1};
 
         for (int i = 0; i < AQ_FD_SLOTS; i++)
             p.fds[i].fd = -1;
