@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -18,6 +19,9 @@
 #include "sandbox/backend.h"
 
 enum { SHARES = 16, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
+
+/* Sums of two limits must not run over. */
+static const uint64_t LIMIT_MOST = 1000000000000000;
 
 static const aq_option options[] = {
     {"quarantine", NULL, "seal the world off: nothing real is in it, nothing leaves it"},
@@ -68,14 +72,49 @@ static const char **split(aq_arena *a, const char *list, size_t *count)
 
 /* ---- what is shared ---- */
 
+/* A world has its own of these, and the host's would cover them. */
+static bool of_the_world(const char *path)
+{
+    static const char *const own[] = {"/proc", "/sys", "/dev"};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(path, own[i], strlen(own[i])) == 0 &&
+            (path[strlen(own[i])] == '/' || !path[strlen(own[i])]))
+            return true;
+    return false;
+}
+
+static bool below(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
 static int share(request *q, const char *path, bool writable)
 {
     aq_auto_free char *real = realpath(path, NULL);
+    struct stat st;
 
-    if (!real)
+    if (!real || stat(real, &st) < 0)
         return aq_say_usage(q->command, "--share %.300s: %s", path, strerror(errno));
     if (strcmp(real, "/") == 0)
         return aq_say_usage(q->command, "--share /: name a folder; --rootfs gives another root");
+    if (of_the_world(real))
+        return aq_say_usage(q->command, "--share %.300s: a world has its own /proc, /sys and /dev",
+                            path);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return aq_say_usage(q->command, "--share %.300s: only folders and files can be shared",
+                            path);
+    for (size_t i = 0; i < q->plan.share_count; i++) {
+        if (below(real, q->shares[i].from))
+            return AQ_PARSE_RUN; /* it is there already */
+        if (below(q->shares[i].from, real))
+            return aq_say_usage(q->command,
+                                "--share %.300s: %.300s lies in it and is shared too (the current "
+                                "folder is, unless --cwd is given); share one of them",
+                                path, q->shares[i].from);
+    }
     if (q->plan.share_count == SHARES)
         return aq_say_usage(q->command, "at most %d folders can be shared", SHARES);
     q->shares[q->plan.share_count++] = (aq_share){.from = aq_arena_strdup(q->arena, real),
@@ -130,12 +169,13 @@ static int take_limits(request *q)
     for (size_t i = 0; i < count; i++) {
         const char *equals = strchr(rows[i], '=');
         char *end = NULL;
-        unsigned long long n = equals ? strtoull(equals + 1, &end, 10) : 0;
+        bool digit = equals && equals[1] >= '0' && equals[1] <= '9';
+        unsigned long long n = digit ? strtoull(equals + 1, &end, 10) : 0;
         int id = equals ? aq_limit_find(rows[i], (size_t)(equals - rows[i])) : -1;
 
-        if (id < 0 || n == 0 || *end)
+        if (id < 0 || n == 0 || n > LIMIT_MOST || *end)
             return aq_say_usage(q->command, "--limit %.100s: NAME=N, with a name of %s", rows[i],
-                                "docs/formats/backend.md and a number above zero");
+                                "docs/formats/backend.md and a number from 1 to 1000000000000000");
         q->plan.limits.most[id] = n;
     }
     return AQ_PARSE_RUN;
@@ -150,7 +190,7 @@ static int take_environment(request *q)
         return AQ_PARSE_RUN;
     q->plan.env = split(q->arena, list, &count);
     for (size_t i = 0; i < count; i++)
-        if (!strchr(q->plan.env[i], '='))
+        if (!strchr(q->plan.env[i] + 1, '=') || q->plan.env[i][0] == '=')
             return aq_say_usage(q->command, "--env %.100s: NAME=VALUE", q->plan.env[i]);
     return AQ_PARSE_RUN;
 }
@@ -166,20 +206,53 @@ static int take_backend(request *q)
 }
 
 /* What was named must be there before anything runs: a record that cannot be written is lost. */
-static int check_places(const request *q)
+static int check_events(const request *q, const char *path)
 {
-    const char *rootfs = option(q, "rootfs"), *events = option(q, "events");
-    aq_auto_free char *folder = events && strcmp(events, "-") != 0 ? aq_strdup(events) : NULL;
-    char *slash = folder ? strrchr(folder, '/') : NULL;
+    aq_auto_free char *folder = aq_strdup(path);
+    char *slash = strrchr(folder, '/');
+    struct stat st;
+    bool there = stat(path, &st) == 0;
 
-    if (rootfs && access(rootfs, X_OK) < 0)
-        return aq_say_usage(q->command, "--rootfs %.300s: %s", rootfs, strerror(errno));
+    if (there && S_ISDIR(st.st_mode))
+        return aq_say_usage(q->command, "--events %.300s: that is a folder; name a file", path);
     if (slash)
         slash[slash == folder] = '\0';
-    if (folder && access(slash ? folder : ".", W_OK) < 0)
-        return aq_say_usage(q->command, "--events %.300s: cannot write there: %s", events,
+    if (access(there ? path : slash ? folder : ".", W_OK) < 0)
+        return aq_say_usage(q->command, "--events %.300s: cannot write there: %s", path,
                             strerror(errno));
     return AQ_PARSE_RUN;
+}
+
+static int check_rootfs(const request *q, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return aq_say_usage(q->command, "--rootfs %.300s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return aq_say_usage(q->command, "--rootfs %.300s: that is no folder", path);
+    if (access(path, R_OK | X_OK) < 0)
+        return aq_say_usage(q->command, "--rootfs %.300s: %s", path, strerror(errno));
+    return AQ_PARSE_RUN;
+}
+
+static int check_words(const request *q)
+{
+    const char *rootfs = option(q, "rootfs"), *events = option(q, "events");
+    const char *cwd = option(q, "cwd"), *colour = option(q, "color");
+
+    for (const aq_option *o = options; o->name; o++)
+        if (o->argument && option(q, o->name) && !*option(q, o->name))
+            return aq_say_usage(q->command, "--%s: it needs %s", o->name, o->argument);
+    if (cwd && cwd[0] != '/')
+        return aq_say_usage(q->command, "--cwd %.300s: it must begin with / (a folder inside)",
+                            cwd);
+    if (colour && strcmp(colour, "auto") != 0 && strcmp(colour, "always") != 0 &&
+        strcmp(colour, "never") != 0)
+        return aq_say_usage(q->command, "--color %.60s: auto, always or never", colour);
+    if (rootfs && check_rootfs(q, rootfs) != AQ_PARSE_RUN)
+        return AQ_EXIT_USAGE;
+    return events && strcmp(events, "-") != 0 ? check_events(q, events) : AQ_PARSE_RUN;
 }
 
 static int take_request(request *q)
@@ -189,7 +262,7 @@ static int take_request(request *q)
     if (!aq_flag(q->command, q->args, "quarantine"))
         return aq_say_usage(q->command,
                             "say --quarantine: sessions with a real network are not built yet");
-    if (!q->args->rest || !q->args->rest[0])
+    if (!q->args->rest || !q->args->rest[0] || !*q->args->rest[0])
         return aq_say_usage(q->command, "name the command after --: aquarium run %s",
                             q->command->usage);
     q->plan.argv = (const char *const *)q->args->rest;
@@ -200,7 +273,7 @@ static int take_request(request *q)
     q->plan.output = option(q, "json") ? STDERR_FILENO : STDOUT_FILENO;
     q->plan.error = STDERR_FILENO;
     q->plan.containment = &q->held;
-    r = check_places(q);
+    r = check_words(q);
     if (r == AQ_PARSE_RUN)
         r = take_backend(q);
     if (r == AQ_PARSE_RUN)
@@ -303,6 +376,8 @@ static int run(const aq_args *args)
     if (r != AQ_PARSE_RUN)
         return r;
     r = aq_backend_run(q.backend, &q.plan, &stream, &err);
+    if (r == -AQ_EPLAN)
+        return aq_say_usage(q.command, "%s; --share shows a folder of the host inside", err.text);
     if (r == 0)
         r = tell(&q, &stream, &err);
     return r < 0 ? aq_say_failed(&err) : r;

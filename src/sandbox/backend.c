@@ -46,6 +46,8 @@ static int failed(const aq_backend *b, const char *step, int r, aq_err *err)
 {
     aq_err why = err ? *err : (aq_err){0};
 
+    if (r == -AQ_EPLAN && why.code && why.text[0])
+        return r;
     if (r > 0)
         r = -EPROTO;
     return aq_fail(err, r, "backend %s: %s: %s", b->name, step,

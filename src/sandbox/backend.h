@@ -5,6 +5,7 @@
  * holds on this host, and evidence records that: a weaker host gives a stated weaker guarantee. */
 #pragma once
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,6 +63,10 @@ typedef struct aq_plan {
     aq_limits limits;            /* zeros: the defaults */
     aq_containment *containment; /* filled by launch; may be NULL */
 } aq_plan;
+
+/* What a backend returns, negative, when the plan asks for what cannot be: the caller's mistake,
+ * told in words for the caller, and no failure of ours. */
+enum { AQ_EPLAN = EDOM };
 
 typedef struct aq_aquarium aq_aquarium; /* one run; each backend has its own */
 

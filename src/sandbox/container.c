@@ -103,9 +103,9 @@ static int start_warden(aq_aquarium *aq, aq_err *err)
 static int check_plan(const aq_plan *plan, aq_err *err)
 {
     if (!plan->argv || !plan->argv[0])
-        return aq_fail(err, -EINVAL, "there is no command to run");
+        return aq_fail(err, -AQ_EPLAN, "there is no command to run");
     if (plan->cwd && plan->cwd[0] != '/')
-        return aq_fail(err, -EINVAL, "the folder to run in must be absolute, and %s is not",
+        return aq_fail(err, -AQ_EPLAN, "the folder to start in must be absolute, and %s is not",
                        plan->cwd);
     return 0;
 }

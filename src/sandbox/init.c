@@ -218,7 +218,10 @@ static int settle(aq_world *w, int init, aq_err *err)
     if ((r = become_user(w, err)) < 0 || (r = wait_for_root(w, init, err)) < 0)
         return r;
     if (chdir(cwd) < 0)
-        return aq_fail_errno(err, "cannot enter %s inside", cwd);
+        return aq_fail(err, -AQ_EPLAN, "the folder to start in, %s: inside %s", cwd,
+                       errno == ENOENT    ? "there is none"
+                       : errno == ENOTDIR ? "that is no folder"
+                                          : strerror(errno));
     if ((r = landlock(w, err)) < 0)
         return r;
     m.number = r;

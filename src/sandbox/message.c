@@ -63,15 +63,17 @@ int aq_message_recv(int fd, aq_message *ret, int *fds, pid_t *sender, aq_err *er
     control c = {0};
     struct msghdr h = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.space, .msg_controllen = sizeof c.space};
+    unsigned reset = 0;
     ssize_t n;
 
     for (size_t i = 0; fds && i < AQ_MESSAGE_FDS; i++)
         fds[i] = -1;
     if (sender)
         *sender = 0;
+    /* A peer that left without hearing us resets the line; what it said before is still there. */
     do
         n = recvmsg(fd, &h, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
     if (n < 0 && errno != ECONNRESET)
         return aq_fail_errno(err, "cannot hear the other side");
     if (n <= 0)

@@ -141,7 +141,7 @@ static int list_shares(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *
     for (size_t i = 0; i < plan->share_count && r == 0; i++) {
         const aq_share *s = &plan->shares[i];
         if (s->to[0] != '/' || strstr(s->to, "/..") || !s->to[1])
-            return aq_fail(err, -EINVAL, "%s is no place inside a world", s->to);
+            return aq_fail(err, -AQ_EPLAN, "%s is no place inside a world", s->to);
         if (!realpath(s->from, real) || stat(real, &st) < 0)
             return aq_fail_errno(err, "cannot show %s inside", s->from);
         r = add(root,

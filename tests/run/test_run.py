@@ -106,6 +106,31 @@ def test_usage(runner):
         assert done.stderr.startswith(b"aquarium"), args
 
 
+def test_wrong_words_are_the_callers(runner):
+    """Every option with a wrong word: 64, before anything runs, and the words say what is wrong."""
+    (runner.place / "file").write_text("x")
+    os.mkfifo(runner.place / "fifo")
+    wrong = {("--cwd", "/nowhere"): "there is none", ("--cwd", "here"): "begin with /",
+             ("--cwd", "/etc/passwd"): "no folder", ("--cwd", "/proc/1/cwd"): "denied",
+             ("--share", "/proc/self"): "its own", ("--share", "/dev/null"): "its own",
+             ("--share", "fifo"): "only folders and files", ("--share", ".."): "lies in it",
+             ("--share", "/"): "name a folder", ("--rootfs", "file"): "no folder",
+             ("--events", "/tmp"): "a folder", ("--env", "=x"): "NAME=VALUE", ("--env", "X"): "NAME=VALUE",
+             ("--color", "pink"): "auto, always or never", ("--limit", "memory=-1"): "NAME=N",
+             ("--limit", "memory=0"): "NAME=N", ("--limit", "memory=99999999999999999999"): "NAME=N",
+             ("--limit", "memory"): "NAME=N", ("--limit", "memory=1k"): "NAME=N"}
+    wrong |= {(option, ""): "needs" for option in ("--cwd", "--share", "--env", "--rootfs", "--limit", "--events")}
+    for (option, word), said in wrong.items():
+        done = runner.run("sh", "-c", "echo ran", options=[option, word])
+        assert (done.returncode, done.stdout) == (64, b""), (option, word, done.stderr)
+        assert said in done.stderr.decode().splitlines()[0], (option, word, done.stderr)
+    assert runner.run("").returncode == 64
+    # The twins: right words of the same options.
+    done = runner.run("pwd", options=["--cwd", "/tmp", "--share", "file", "--env", "A=", "--color", "never",
+                                      "--limit", "memory=1000000000"])
+    assert (done.returncode, done.stdout) == (0, b"/tmp\n")
+
+
 def test_no_such_program(runner):
     done = runner.run("no-such-program-anywhere")
     assert done.returncode == 127, done.stderr
