@@ -257,6 +257,26 @@ void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret)
     make_all_v1(ret, aq_buf_str(&self), memory, pids);
 }
 
+/* In periods of a tenth of a second; the kernel takes no less than a hundredth of one. */
+void aq_cgroup_slow(aq_cgroup *g, uint64_t percent)
+{
+    aq_auto_buf self = {0};
+    uint64_t quota = 1000 * (percent < 1 ? 1 : percent > 100000 ? 100000 : percent);
+    char text[48];
+
+    snprintf(text, sizeof text, "%" PRIu64 " 100000", quota);
+    if (g->place[0].folder >= 0 && write_value(g->place[0].folder, "cpu.max", text)) {
+        g->rate = AQ_CGROUP_V2;
+        return;
+    }
+    if (!g->name[0] || aq_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &self, NULL) < 0 ||
+        !make_v1(g, 4, aq_buf_str(&self), "cpu"))
+        return;
+    if (write_number(g->place[4].folder, "cpu.cfs_period_us", 100000) &&
+        write_number(g->place[4].folder, "cpu.cfs_quota_us", quota))
+        g->rate = AQ_CGROUP_V1;
+}
+
 int aq_cgroup_join(const aq_cgroup *g, aq_err *err)
 {
     /* A thread that moves itself alone needs no lock over all processes of the host: "tasks" and
@@ -391,7 +411,7 @@ static void sweep_folder(const char *path, uint64_t namespace)
 
 void aq_cgroup_sweep(void)
 {
-    static const char *const hierarchies[] = {"memory", "pids", "cpuacct"};
+    static const char *const hierarchies[] = {"memory", "pids", "cpuacct", "cpu"};
     aq_auto_buf self = {0};
     char own[PATH], path[2 * PATH];
     uint64_t namespace = pid_namespace();

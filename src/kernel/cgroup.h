@@ -15,7 +15,7 @@
 typedef enum aq_cgroup_level { AQ_CGROUP_NONE, AQ_CGROUP_V1, AQ_CGROUP_V2 } aq_cgroup_level;
 const char *aq_cgroup_level_name(aq_cgroup_level level); /* NULL for NONE */
 
-enum { AQ_CGROUP_PLACES = 4, AQ_CGROUP_NAME = 80 };
+enum { AQ_CGROUP_PLACES = 5, AQ_CGROUP_NAME = 80 };
 
 typedef struct aq_cgroup {
     char name[AQ_CGROUP_NAME];
@@ -25,6 +25,7 @@ typedef struct aq_cgroup {
     } place[AQ_CGROUP_PLACES];
     int into;                          /* the v2 folder for aq_namespace_clone, or -1 */
     aq_cgroup_level memory, pids, cpu; /* who limits (memory, pids) or counts (cpu) */
+    aq_cgroup_level rate;              /* who slows down */
     int memory_events, memory_peak, pids_events, cpu_usage; /* open files, read again and again */
 } aq_cgroup;
 
@@ -39,6 +40,8 @@ void aq_cgroup_none(aq_cgroup *ret);
 /* Makes a group with these limits. What the host does not let us have is not there afterwards, and
  * the levels say so: that is no failure. */
 void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret);
+/* Gives the group at most so many percent of one processor. Not for a group that has a process. */
+void aq_cgroup_slow(aq_cgroup *g, uint64_t percent);
 /* In a child that aq_namespace_clone put into `into`: joins the hierarchies of v1. */
 int aq_cgroup_join(const aq_cgroup *g, aq_err *err);
 void aq_cgroup_read(const aq_cgroup *g, aq_cgroup_usage *ret);

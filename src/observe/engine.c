@@ -62,6 +62,8 @@ static void finish(aq_tracer *t, aq_task *k, long result)
 
     if (d && d->note)
         d->note(t, k, result);
+    if ((result == -ENOSPC || result == -EDQUOT || result == -EFBIG) && t->plan.full)
+        t->plan.full(t->plan.arg, k->nr, (int)-result);
     k->row = NULL;
     k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
     k->rule = NULL;

@@ -46,6 +46,9 @@ typedef struct aq_tracer_plan {
      * be drained, input to arrive). 1 when something did, 0 when nothing did yet, -1 when nothing
      * ever will. May be NULL: there is no outside. */
     int (*pump)(void *arg, int timeout_ms);
+    /* A call (its number) was told that there is no space left, or that a file may not be so large.
+     * May be NULL. */
+    void (*full)(void *arg, long call, int error);
     void *arg;
 } aq_tracer_plan;
 

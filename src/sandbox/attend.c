@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "kernel/syscalls.h"
 #include "sandbox/census.h"
 
 enum { LOOK_EVERY_US = 20000, READ_AT_ONCE = 64 << 10 };
@@ -75,21 +76,35 @@ static void look_at_processes(aq_attendant *a)
         a->cpu_ns = c.cpu_ns;
 }
 
-static void look(aq_attendant *a, bool final)
+static void look_at_disk(aq_attendant *a)
 {
     struct statfs fs;
 
-    look_at_groups(a);
-    if (!final)
-        look_at_processes(a);
     if (fstatfs(a->world->disk, &fs) == 0) {
         if (fs.f_bfree == 0)
             stop(a, AQ_LIMIT_DISK);
         else if (fs.f_ffree == 0)
             stop(a, AQ_LIMIT_INODES);
     }
+}
+
+static void look(aq_attendant *a, bool final)
+{
+    look_at_groups(a);
+    if (!final)
+        look_at_processes(a);
+    look_at_disk(a);
     if (!final && milliseconds() >= a->deadline_ms)
         stop(a, AQ_LIMIT_WALL_MS);
+}
+
+/* Other things can be full too (/dev/full, watches), so the quota itself is asked. Reserving space
+ * takes all or nothing and leaves no trace there, and one file may be as large as all together. */
+void aq_attend_full(void *arg, long call, int error)
+{
+    look_at_disk(arg);
+    if (call == AQ_NR_fallocate || error == EFBIG)
+        stop(arg, AQ_LIMIT_DISK);
 }
 
 void aq_attend_check(aq_attendant *a)

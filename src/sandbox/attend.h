@@ -40,6 +40,9 @@ int aq_attend_begin(aq_attendant *a, aq_world *w, aq_err *err);
 int aq_attend(void *attendant, int timeout_ms);
 /* The same for a watch: -1 also when nothing outside can make a world go on that stands still. */
 int aq_attend_pump(void *attendant, int timeout_ms);
+/* Something inside was told that there is no space left for it: the run ends if that is a limit of
+ * ours, also when the program would make room again at once. */
+void aq_attend_full(void *attendant, long call, int error);
 /* What is still in the pipes once everybody inside is dead; stops timer and handlers. */
 void aq_attend_end(aq_attendant *a);
 /* Looks at the limits once more, when all is over. */

@@ -42,6 +42,7 @@ typedef struct aq_containment {
     const char *memory; /* "cgroup v2", "cgroup v1", "rlimit" */
     const char *processes;
     const char *cpu;
+    const char *rate; /* "cgroup v2", "cgroup v1", "one processor" (the observer's), "none" */
     const char *io, *disk, *output;
 } aq_containment;
 

@@ -172,7 +172,8 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
 {
     const aq_cgroup *g = &aq->world.cgroup;
     const char *memory = aq_cgroup_level_name(g->memory), *pids = aq_cgroup_level_name(g->pids);
-    const char *cpu = aq_cgroup_level_name(g->cpu);
+    const char *cpu = aq_cgroup_level_name(g->cpu), *rate = aq_cgroup_level_name(g->rate);
+    uint64_t slow = aq->world.limits.most[AQ_LIMIT_CPU_RATE];
 
     if (!aq->world.plan->containment)
         return;
@@ -185,6 +186,9 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
         .memory = memory ? memory : "rlimit",
         .processes = pids ? pids : "rlimit",
         .cpu = cpu ? cpu : "rlimit",
+        .rate = rate                                ? rate
+                : aq_container_watch && slow >= 100 ? "one processor"
+                                                    : "none",
         .io = aq_container_watch ? "counted" : "none",
         .disk = "tmpfs",
         .output = "counted",
@@ -221,6 +225,9 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
      * limit of their own. One process more: init. */
     aq_cgroup_make(aq->world.limits.most[AQ_LIMIT_MEMORY] + aq->world.limits.most[AQ_LIMIT_DISK],
                    aq->world.limits.most[AQ_LIMIT_PROCESSES] + 1, &aq->world.cgroup);
+    /* One processor is what the observer gives a world anyway. */
+    if (aq->world.limits.most[AQ_LIMIT_CPU_RATE] != 100)
+        aq_cgroup_slow(&aq->world.cgroup, aq->world.limits.most[AQ_LIMIT_CPU_RATE]);
     if ((r = aq_message_send_groups(aq->control, &aq->world.cgroup, err)) < 0)
         aq_fail(err, r, "the keeper died at once");
     return r;

@@ -359,7 +359,8 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
 
     clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
     if (watch)
-        r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, at, &watching, err);
+        r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, aq_attend_full, at,
+                          &watching, err);
     if (r == 0)
         r = aq_attend_begin(at, w, err);
     while (r == 0 && !w->sealed) /* it runs in nothing less than a finished world */

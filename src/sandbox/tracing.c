@@ -9,7 +9,8 @@
 #include "sandbox/watch.h"
 
 static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
-                  int (*pump)(void *arg, int timeout_ms), void *arg, void **ret, aq_err *err)
+                  int (*pump)(void *arg, int timeout_ms),
+                  void (*full)(void *arg, long call, int error), void *arg, void **ret, aq_err *err)
 {
     struct timespec now;
     aq_tracer_plan p = {
@@ -19,6 +20,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .tasks = (uint32_t)limits->most[AQ_LIMIT_PROCESSES],
         .cpu = -1,
         .pump = pump,
+        .full = full,
         .arg = arg,
     };
     aq_tracer *t;

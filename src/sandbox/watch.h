@@ -9,10 +9,13 @@
 #include "sandbox/backend.h"
 
 typedef struct aq_watch {
-    /* In the keeper, before the payload's go. `pump` serves the world's outside: waits at most that
+    /* In the keeper, before the payload's go. `full` hears of calls that found no space; `pump`
+     * serves the world's outside: waits at most that
      * many milliseconds; 1 something happened, 0 nothing yet, -1 nothing ever will. */
     int (*attach)(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
-                  int (*pump)(void *arg, int timeout_ms), void *arg, void **ret, aq_err *err);
+                  int (*pump)(void *arg, int timeout_ms),
+                  void (*full)(void *arg, long call, int error), void *arg, void **ret,
+                  aq_err *err);
     /* In the payload, after its go and right before exec. */
     int (*enter)(aq_err *err);
     /* In the keeper, until the world is empty. Sets exit_kind and exit_value when it ended the run.

@@ -93,9 +93,9 @@ static int parse(int argc, char **argv, order *o)
 
 static json_t *containment_json(const aq_containment *c)
 {
-    return json_pack("{si,sb,sb,sb,ss,ss,ss,ss}", "landlock", c->landlock, "own_ids", c->own_ids,
+    return json_pack("{si,sb,sb,sb,ss,ss,ss,ss,ss}", "landlock", c->landlock, "own_ids", c->own_ids,
                      "clocks", c->clocks, "proc", c->proc, "memory", c->memory, "processes",
-                     c->processes, "cpu", c->cpu, "disk", c->disk);
+                     c->processes, "cpu", c->cpu, "rate", c->rate, "disk", c->disk);
 }
 
 static int write_json(const char *path, const aq_observation *o, const aq_containment *c)

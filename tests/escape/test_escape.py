@@ -5,6 +5,7 @@ import pathlib
 import socket
 import subprocess
 import threading
+import time
 
 from worlds import as_root, worlds  # fixtures
 
@@ -333,6 +334,39 @@ def test_bombs(worlds):
                               "for i in range(8):\n if os.fork() == 0: os._exit(0)\n"
                               "for i in range(8): os.wait()\nprint('y' * 1000)", limits=BOMBS.keys() - {"wall-ms=400"})
     assert said["exit"] == {"kind": "status", "value": 0} and out == "y" * 1000 + "\n"
+
+
+FULL = {  # each makes room again at once and ends well, so that only the refused call tells
+    "disk-bytes=8000000": ["f = open('/tmp/x', 'wb', 0)\ntry:\n while 1: f.write(b'x' * 65536)\nexcept OSError: os.remove('/tmp/x')",
+                           "f = open('/tmp/x', 'wb')\ntry: os.posix_fallocate(f.fileno(), 0, 10**8)\nexcept OSError: os.remove('/tmp/x')"],
+    "inodes=100": ["n = 0\ntry:\n while 1: os.mkdir(f'/tmp/{n}'); n += 1\nexcept OSError:\n for i in range(n): os.rmdir(f'/tmp/{i}')"],
+}
+
+
+def test_a_limit_is_told_by_the_call_that_met_it(worlds):
+    for limit, codes in FULL.items():
+        for code in codes:
+            said, _ = worlds.python("import os\n" + code, limits=[limit])
+            assert said["exit"]["kind"] == "budget" and said["limit"] == limit.split("=")[0], (code, said["exit"])
+    # The twin: a full device is no limit of ours.
+    said, out = worlds.python("import os\ntry: os.write(os.open('/dev/full', 1), b'x')\nexcept OSError as e: print(e.errno)",
+                              limits=list(FULL))
+    assert said["exit"] == {"kind": "status", "value": 0} and out == "28\n"
+
+
+def test_slow(worlds):
+    """A tenth of a processor, where the host has a mechanism for it; else that is said."""
+    code = "import os\nwhile sum(os.times()[:2]) < 0.3: pass"
+    begun = time.monotonic()
+    said, _ = worlds.python(code, limits=["cpu-percent=10"])
+    took = time.monotonic() - begun
+    assert said["exit"] == {"kind": "status", "value": 0}
+    if said["containment"]["rate"] == "none":
+        assert worlds.user == "plain" or not os.path.exists("/sys/fs/cgroup/cpu"), said["containment"]
+    else:
+        assert said["containment"]["rate"].startswith("cgroup") and took > 1.5
+    said, _ = worlds.run("true")
+    assert said["containment"]["rate"] == "one processor"
 
 
 def test_background_processes_end_with_their_world(worlds):
