@@ -147,9 +147,10 @@ static void held(const face *f, const aq_run_result *r)
 {
     const aq_containment *c = r->held;
 
-    fprintf(f->to, "%s: namespaces, seccomp, %s%d, %s, limits by %s%s\n", r->backend->name,
+    fprintf(f->to, "%s: namespaces, seccomp, %s%d, %s, limits by %s%s%s\n", r->backend->name,
             c->landlock ? "Landlock ABI " : "no Landlock: ABI ", c->landlock,
             c->own_ids ? "a user id of its own" : "your user id", c->memory,
+            c->proc ? "" : "; no /proc inside: this host refuses one",
             strcmp(c->rate, "none") == 0 ? "; no mechanism slows it down as asked" : "");
 }
 

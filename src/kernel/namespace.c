@@ -17,6 +17,24 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
+/* Says which lock of the host it was, since the kernel's words do not. */
+static int refused(aq_err *err, const char *what)
+{
+    const char *why = strerror(errno);
+
+    if (errno == ENOSPC)
+        why = "no more user namespaces are allowed here (sysctl user.max_user_namespaces, of the "
+              "host or of the container that we are in)";
+    else if (errno == EPERM)
+        why = "the host or the container that we are in forbids it (sysctl "
+              "kernel.unprivileged_userns_clone, AppArmor, a seccomp filter)";
+    else if (errno == EUSERS)
+        why = "user namespaces are nested too deep";
+    else if (errno == EAGAIN)
+        why = "the user has too many processes (ulimit -u, or a pids cgroup)";
+    return aq_fail(err, -errno, "%s: %s", what, why);
+}
+
 pid_t aq_namespace_clone(uint64_t namespaces, int cgroup, int *pidfd, aq_err *err)
 {
     int fd = -1;
@@ -33,7 +51,7 @@ pid_t aq_namespace_clone(uint64_t namespaces, int cgroup, int *pidfd, aq_err *er
     }
     pid = syscall(SYS_clone3, &args, sizeof args);
     if (pid < 0)
-        return aq_fail_errno(err, "cannot make a process in new namespaces");
+        return refused(err, "cannot make a process in new namespaces");
     if (pid > 0)
         *pidfd = fd;
     return (pid_t)pid;
@@ -46,6 +64,11 @@ static int write_at(pid_t pid, const char *name, const char *text, aq_err *err)
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     aq_auto_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
     /* The kernel takes a map in one write or not at all. */
+    if (fd < 0 && errno == ENOENT)
+        return aq_fail(err, -ENOENT,
+                       "cannot write %s of a new user namespace: this host shows us "
+                       "no /proc of our pid namespace; mount one",
+                       name);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
         return aq_fail_errno(err, "cannot write %s of a new user namespace", name);
     return 0;
@@ -72,7 +95,7 @@ int aq_namespace_enter_own(int more, aq_err *err)
     aq_id_map me = {.inside = 0, .user = geteuid(), .group = getegid()};
 
     if (unshare(CLONE_NEWUSER | more) < 0)
-        return aq_fail_errno(err, "cannot make a user namespace");
+        return refused(err, "cannot make a user namespace");
     return aq_namespace_map(getpid(), &me, 1, false, err);
 }
 

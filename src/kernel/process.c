@@ -108,6 +108,19 @@ int aq_process_become_keeping(uint32_t id, uint64_t capabilities, aq_err *err)
     return 0;
 }
 
+bool aq_process_has_capabilities(uint64_t capabilities)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    uint64_t have = 0;
+
+    if (syscall(SYS_capget, &head, data) < 0)
+        return false;
+    for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+        have |= (uint64_t)data[i].effective << 32 * i;
+    return (have & capabilities) == capabilities;
+}
+
 int aq_process_keep_capabilities(uint64_t capabilities, aq_err *err)
 {
     /* Nothing is left inheritable, and so nothing ambient. */

@@ -26,6 +26,8 @@ int aq_process_no_new_privileges(aq_err *err);
 int aq_process_no_way_up(aq_err *err);
 /* Keeps these capabilities (bits) over a change of user to `id`, and no others; as root only. */
 int aq_process_become_keeping(uint32_t id, uint64_t capabilities, aq_err *err);
+/* Has this thread all of these capabilities (bits) now? */
+bool aq_process_has_capabilities(uint64_t capabilities);
 /* Keeps these capabilities (bits) and gives up all others. */
 int aq_process_keep_capabilities(uint64_t capabilities, aq_err *err);
 /* The host's /proc becomes the root folder: of the host's files nothing else can be reached. Needs

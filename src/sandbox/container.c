@@ -135,7 +135,8 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
         aq_keeper_main(&aq->world);
     }
     if (aq->keeper < 0)
-        return aq_fail_errno(err, "cannot start a keeper");
+        return aq_fail_errno(err, "cannot start a keeper%s",
+                             errno == EAGAIN ? " (ulimit -u, or a pids cgroup)" : "");
     close_fd(&aq->world.control);
     return 0;
 }
@@ -195,6 +196,20 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
     };
 }
 
+/* While the keeper gathers the root. */
+static void make_groups(aq_aquarium *aq)
+{
+    const uint64_t *most = aq->world.limits.most;
+
+    /* Files in the writable places are memory too, and have a limit of their own. One process more:
+     * init. */
+    aq_cgroup_make(most[AQ_LIMIT_MEMORY] + most[AQ_LIMIT_DISK], most[AQ_LIMIT_PROCESSES] + 1,
+                   &aq->world.cgroup);
+    /* One processor is what the observer gives a world anyway. */
+    if (most[AQ_LIMIT_CPU_RATE] != 100)
+        aq_cgroup_slow(&aq->world.cgroup, most[AQ_LIMIT_CPU_RATE]);
+}
+
 static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
 {
     int life[2] = {-1, -1}, control[2] = {-1, -1}, r = check_plan(plan, err);
@@ -215,21 +230,22 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
                            .proc = -1,
                            .init_pidfd = -1};
     aq_cgroup_none(&aq->world.cgroup);
-    aq->world.privileged = geteuid() == 0;
+    /* A root without rights, as in many containers, makes worlds as anybody does. */
+    aq->world.privileged = geteuid() == 0 && aq_process_has_capabilities(AQ_KEEPER_CAPABILITIES);
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
     if ((r = make_lines(aq, life, control, err)) < 0 || (r = start_keeper(aq, err)) < 0 ||
         (r = start_warden(aq, err)) < 0)
         return r;
-    /* While the keeper gathers the root. Files in the writable places are memory too, and have a
-     * limit of their own. One process more: init. */
-    aq_cgroup_make(aq->world.limits.most[AQ_LIMIT_MEMORY] + aq->world.limits.most[AQ_LIMIT_DISK],
-                   aq->world.limits.most[AQ_LIMIT_PROCESSES] + 1, &aq->world.cgroup);
-    /* One processor is what the observer gives a world anyway. */
-    if (aq->world.limits.most[AQ_LIMIT_CPU_RATE] != 100)
-        aq_cgroup_slow(&aq->world.cgroup, aq->world.limits.most[AQ_LIMIT_CPU_RATE]);
-    if ((r = aq_message_send_groups(aq->control, &aq->world.cgroup, err)) < 0)
-        aq_fail(err, r, "the keeper died at once");
+    if (aq->world.privileged || geteuid() != 0) /* a root who becomes nobody has no way into them */
+        make_groups(aq);
+    r = aq_message_send_groups(aq->control, &aq->world.cgroup, err);
+    if (r == -EPIPE) { /* a keeper that failed has said why */
+        aq_message m;
+
+        r = hear(aq, AQ_WORD_PREPARED, &m, NULL, err);
+        r = r < 0 ? r : aq_fail(err, -EPROTO, "the keeper died at once");
+    }
     return r;
 }
 

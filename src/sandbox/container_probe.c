@@ -64,11 +64,11 @@ const char *aq_container_guarantee(aq_arena *a, const aq_containment *c)
         "network "
         "device but loopback; a read-only base; no capabilities, no new privileges; %s; the "
         "payload "
-        "runs as %s; memory, processes and processor time are limited by %s, %s and %s.",
+        "runs as %s%s; memory, processes and processor time are limited by %s, %s and %s.",
         c->clocks ? ", time and" : " and",
         c->landlock ? aq_arena_printf(a, "Landlock ABI %d", c->landlock) : "no Landlock",
-        c->own_ids ? "a user id that nothing else has" : "the caller's user id", c->memory,
-        c->processes, c->cpu);
+        c->own_ids ? "a user id that nothing else has" : "the caller's user id",
+        c->proc ? "" : "; there is no /proc inside", c->memory, c->processes, c->cpu);
 }
 
 int aq_container_probe(aq_arena *a, aq_probe *ret, aq_err *err)

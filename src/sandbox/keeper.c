@@ -5,7 +5,6 @@
  * still say, and that ends the world. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,8 +23,6 @@
 #include "kernel/landlock.h"
 #include "kernel/process.h"
 #include "sandbox/attend.h"
-
-#define CAP(c) (UINT64_C(1) << (c))
 
 enum {
     STREAM_SLACK = 64 << 20,
@@ -127,16 +124,34 @@ static void choose_ids(aq_world *w)
     }
 }
 
+/* Root without the rights to make a world, as in many containers. The kernel does not let it be
+ * mapped into a world either, so it becomes somebody whom nothing else is. */
+static int leave_root(aq_world *w, aq_err *err)
+{
+    uint32_t id = AQ_OUTSIDE_IDS + ((uint32_t)getpid() & 0x7fffff);
+    int r;
+
+    if (geteuid() != 0 || w->privileged)
+        return 0;
+    if (!aq_process_has_capabilities(UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID) ||
+        (aq_namespace_ids(id, 1) != 1 && (id = aq_namespace_last_ids(1000)) == 0))
+        return aq_fail(err, -EPERM,
+                       "root without CAP_SYS_ADMIN and without CAP_SETUID and "
+                       "CAP_SETGID cannot make a world; start us as a plain user");
+    if ((r = aq_process_become(id, err)) < 0)
+        return r;
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else our own maps are root's to write */
+    w->held.own_ids = true;
+    return 0;
+}
+
 /* From here on the keeper is nobody of this host, and keeps what making a world needs. It has the
  * payload's identity outside, which the world's /proc asks of whoever looks into a process. */
 static int change_identity(aq_world *w, aq_err *err)
 {
-    uint64_t needed = CAP(CAP_SYS_ADMIN) | CAP(CAP_SETUID) | CAP(CAP_SETGID) |
-                      CAP(CAP_DAC_OVERRIDE) | CAP(CAP_SETPCAP) | CAP(CAP_SYS_CHROOT);
-
     if (!w->own_ids)
-        return 0;
-    return aq_process_become_keeping(w->ids[1].user, needed, err);
+        return leave_root(w, err);
+    return aq_process_become_keeping(w->ids[1].user, AQ_KEEPER_CAPABILITIES, err);
 }
 
 /* Without privilege init takes the trees; the keeper compares with what was copied. */

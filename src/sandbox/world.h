@@ -25,6 +25,7 @@
  * the world's own mount namespace, and vanishes with the last process. */
 #pragma once
 
+#include <linux/capability.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -145,6 +146,11 @@ bool aq_copy_fits(const char *folder, uint64_t bytes, uint64_t entries);
 int aq_copy_folder(aq_world *w, int from, int to, aq_err *err);
 
 /* ---- our own processes ---- */
+
+/* What the keeper needs as root, to be somebody else and to make a world. */
+#define AQ_KEEPER_CAPABILITIES                                                                     \
+    (UINT64_C(1) << CAP_SYS_ADMIN | UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID |        \
+     UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_SETPCAP | UINT64_C(1) << CAP_SYS_CHROOT)
 
 typedef enum aq_own { AQ_OWN_KEEPER = 1, AQ_OWN_INIT = 2, AQ_OWN_WARDEN = 4 } aq_own;
 
