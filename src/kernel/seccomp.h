@@ -1,7 +1,5 @@
-/* Seccomp: a list of system calls that a process may still make; any other one kills it.
- *
- * Builds classic BPF by hand: libraries for it know fewer calls than the kernels we meet, and forty
- * instructions can be read whole. Thin: the list is the caller's. */
+/* Seccomp: a list of system calls that a process may still make; any other one kills it. Thin: the
+ * list is the caller's, the filter is callfilter.h's. */
 #pragma once
 
 #include <stddef.h>
@@ -22,8 +20,6 @@ typedef struct aq_call {
     uint32_t mask;
 } aq_call;
 
-enum { AQ_CALLS = 80 }; /* rows of one list, at most */
-
 /* Installs the list for this thread and what it becomes; needs no_new_privs. Calls of another
- * architecture (i386, x32) kill. The rows are tried in order: put frequent ones first. */
+ * architecture (i386, x32) kill. */
 int aq_seccomp_apply(const aq_call *calls, size_t count, aq_err *err);

@@ -1,8 +1,9 @@
 /* The table of calls (calls.def), and the filter that the kernel gets from it. */
 #include <errno.h>
+#include <linux/seccomp.h>
 
+#include "kernel/callfilter.h"
 #include "kernel/syscalls.h"
-#include "kernel/tracefilter.h"
 #include "observe/decode.h"
 
 _Static_assert((int)AQ_CALL_NUMBERS == (int)AQ_SYSCALL_NUMBERS,
@@ -42,12 +43,15 @@ const aq_call_row *aq_call_row_of(long nr)
 
 int aq_tracer_enter(aq_err *err)
 {
-    bool shown[AQ_CALL_NUMBERS];
-    aq_tracefilter f;
+    aq_call_verdict of[AQ_CALL_NUMBERS];
+    aq_callfilter f;
     int r;
 
-    for (long i = 0; i < AQ_CALL_NUMBERS; i++)
-        shown[i] = rows[i].treat == AQ_TREAT_COUNT || rows[i].treat == AQ_TREAT_SEE;
-    r = aq_tracefilter_make(shown, AQ_CALL_NUMBERS, &f, err);
-    return r < 0 ? r : aq_tracefilter_install(&f, err);
+    for (long i = 0; i < AQ_CALL_NUMBERS; i++) {
+        bool shown = rows[i].treat == AQ_TREAT_COUNT || rows[i].treat == AQ_TREAT_SEE;
+
+        of[i] = (aq_call_verdict){.action = shown ? SECCOMP_RET_TRACE : SECCOMP_RET_TRAP};
+    }
+    r = aq_callfilter_make(of, AQ_CALL_NUMBERS, SECCOMP_RET_TRAP, &f, err);
+    return r < 0 ? r : aq_callfilter_install(&f, err);
 }

@@ -1,4 +1,4 @@
-/* The filter of a traced world: every number gets its verdict, whatever the table looks like, and
+/* The filters of calls: every number gets its verdict, whatever the table looks like, and
  * the kernel takes it. */
 #include "unit.h"
 
@@ -13,15 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel/callfilter.h"
 #include "kernel/syscalls.h"
-#include "kernel/tracefilter.h"
 
 enum { I386 = AUDIT_ARCH_I386, X64 = AUDIT_ARCH_X86_64, X32 = 0x40000000, COUNT = 512 };
 
 /* The few instructions that the filter uses, as the kernel runs them. */
-static uint32_t run(const aq_tracefilter *f, uint32_t arch, uint32_t nr, int *steps)
+static uint32_t run_with(const aq_callfilter *f, const struct seccomp_data *d, int *steps)
 {
-    struct seccomp_data d = {.nr = (int)nr, .arch = arch};
     uint32_t a = 0;
     size_t pc = 0;
 
@@ -32,7 +31,7 @@ static uint32_t run(const aq_tracefilter *f, uint32_t arch, uint32_t nr, int *st
         i = &f->code[pc++];
         switch (i->code) {
         case BPF_LD | BPF_W | BPF_ABS:
-            memcpy(&a, (const char *)&d + i->k, sizeof a);
+            memcpy(&a, (const char *)d + i->k, sizeof a);
             break;
         case BPF_JMP | BPF_JA:
             pc += i->k;
@@ -43,6 +42,9 @@ static uint32_t run(const aq_tracefilter *f, uint32_t arch, uint32_t nr, int *st
         case BPF_JMP | BPF_JGE | BPF_K:
             pc += a >= i->k ? i->jt : i->jf;
             break;
+        case BPF_JMP | BPF_JSET | BPF_K:
+            pc += a & i->k ? i->jt : i->jf;
+            break;
         case BPF_RET | BPF_K:
             return i->k;
         default:
@@ -51,13 +53,27 @@ static uint32_t run(const aq_tracefilter *f, uint32_t arch, uint32_t nr, int *st
     }
 }
 
+static uint32_t run(const aq_callfilter *f, uint32_t arch, uint32_t nr, int *steps)
+{
+    return run_with(f, &(struct seccomp_data){.nr = (int)nr, .arch = arch}, steps);
+}
+
+static int make(const bool *shown, size_t count, aq_callfilter *ret)
+{
+    aq_call_verdict of[COUNT + 1];
+    aq_err err;
+
+    for (size_t i = 0; i < count; i++)
+        of[i] = (aq_call_verdict){.action = shown[i] ? SECCOMP_RET_TRACE : SECCOMP_RET_TRAP};
+    return aq_callfilter_make(of, count, SECCOMP_RET_TRAP, ret, &err);
+}
+
 static int check(const bool *shown, size_t count)
 {
-    static aq_tracefilter f;
-    aq_err err;
+    static aq_callfilter f;
     int most = 0, steps;
 
-    assert_int_equal(aq_tracefilter_make(shown, count, &f, &err), 0);
+    assert_int_equal(make(shown, count, &f), 0);
     for (uint32_t n = 0; n < 1024; n++) {
         bool want = n < count && shown[n];
 
@@ -91,14 +107,40 @@ static void every_number_gets_its_verdict(void **state)
     }
 }
 
+/* Every third number looks at an argument, which makes the leaves long. */
+static void arguments_are_looked_at(void **state)
+{
+    static aq_call_verdict of[COUNT];
+    static aq_callfilter f;
+    aq_err err;
+    int steps;
+
+    (void)state;
+    for (uint32_t n = 0; n < COUNT; n++)
+        of[n] = (aq_call_verdict){
+            .action = SECCOMP_RET_ALLOW, .mask = n % 3 ? 0 : 4 + (n & 1), .argument = n % 6};
+    assert_int_equal(aq_callfilter_make(of, COUNT, SECCOMP_RET_KILL_PROCESS, &f, &err), 0);
+    for (uint32_t n = 0; n < COUNT; n++) {
+        struct seccomp_data d = {.nr = (int)n, .arch = (uint32_t)X64};
+
+        assert_int_equal(run_with(&f, &d, &steps), SECCOMP_RET_ALLOW);
+        d.args[n % 6] = 8;
+        assert_int_equal(run_with(&f, &d, &steps), SECCOMP_RET_ALLOW);
+        d.args[n % 6] = 4;
+        assert_int_equal(run_with(&f, &d, &steps),
+                         n % 3 ? SECCOMP_RET_ALLOW : SECCOMP_RET_KILL_PROCESS);
+    }
+    assert_int_equal(run(&f, (uint32_t)X64, COUNT, &steps), SECCOMP_RET_KILL_PROCESS);
+    assert_int_equal(run(&f, I386, 0, &steps), SECCOMP_RET_KILL_PROCESS);
+}
+
 static void too_many_are_refused(void **state)
 {
     static bool shown[COUNT + 1];
-    static aq_tracefilter f;
-    aq_err err;
+    static aq_callfilter f;
 
     (void)state;
-    assert_int_equal(aq_tracefilter_make(shown, COUNT + 1, &f, &err), -E2BIG);
+    assert_int_equal(make(shown, COUNT + 1, &f), -E2BIG);
 }
 
 /* In a child: getppid is trapped (SIGSYS), getpid is shown to a tracer that is not there (ENOSYS).
@@ -106,13 +148,13 @@ static void too_many_are_refused(void **state)
 static int in_child(bool trapped)
 {
     bool shown[COUNT];
-    static aq_tracefilter f;
+    static aq_callfilter f;
     aq_err err;
 
     memset(shown, 1, sizeof shown);
     shown[AQ_NR_getppid] = false;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-        aq_tracefilter_make(shown, COUNT, &f, &err) < 0 || aq_tracefilter_install(&f, &err) < 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || make(shown, COUNT, &f) < 0 ||
+        aq_callfilter_install(&f, &err) < 0)
         return 1;
     if (trapped)
         return syscall(SYS_getppid) ? 2 : 3; /* not reached: the signal kills */
@@ -163,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_number_gets_its_verdict),
+        cmocka_unit_test(arguments_are_looked_at),
         cmocka_unit_test(too_many_are_refused),
         cmocka_unit_test(the_kernel_takes_it),
         cmocka_unit_test(names_and_numbers),
