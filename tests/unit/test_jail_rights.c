@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +27,11 @@
 #include "kernel/landlock.h"
 #include "kernel/process.h"
 
-enum { REFUSED = 42, ANSWER = AQ_JAIL_FIRST_FD };
+enum { REFUSED = 42, ANSWER = AQ_JAIL_FIRST_FD, SECONDS = 5, SOMEONE = 12345 };
+static const uint64_t memory = UINT64_C(256) << 20;
+
+/* The child: free, or locked in as root or as an ordinary user, or when its parent is gone. */
+typedef enum way { FREE, LOCKED, LOCKED_USER, ORPHANED } way;
 
 typedef struct scene {
     char folder[64]; /* open to all, so that only Landlock can be in the way */
@@ -112,6 +117,8 @@ typedef struct answer {
     int no_new_privileges, dumpable, death_signal;
     uint32_t user, capabilities;
     char network[64]; /* the namespace's name */
+    uint64_t limits[RLIM_NLIMITS];
+    unsigned descriptors; /* open ones beyond those that it was given */
 } answer;
 
 /* ---- the child ---- */
@@ -128,52 +135,65 @@ static void look_at_oneself(answer *a)
     for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
         a->capabilities |= data[i].effective | data[i].permitted | data[i].inheritable;
     a->user = geteuid();
+    for (int i = 0; i < (int)RLIM_NLIMITS; i++) {
+        struct rlimit l = {0};
+        a->limits[i] = getrlimit((__rlimit_resource_t)i, &l) == 0 ? l.rlim_max : 0;
+    }
+    for (int fd = ANSWER + 1; fd < 256; fd++)
+        a->descriptors += fcntl(fd, F_GETFD) >= 0;
     if (readlink("/proc/self/ns/net", a->network, sizeof a->network - 1) < 0)
         a->network[0] = '\0';
 }
 
 /* Ends with status 0 if it may still execute a program, with REFUSED if Landlock forbids it. */
-_Noreturn static void child(const scene *s, bool lock)
+_Noreturn static void child(const scene *s, way how)
 {
-    static const aq_jail_job job = {"rights", NULL, UINT64_C(256) << 20, 5, NULL};
+    const aq_jail_job job = {"rights", NULL, memory, SECONDS, NULL};
     char *const argv[] = {(char[]){"true"}, NULL}, *const envp[] = {NULL};
     answer a = {0};
     aq_err err = {0};
 
-    if (lock)
+    if (how == LOCKED_USER && geteuid() == 0)
+        a.lock = setresgid(SOMEONE, SOMEONE, SOMEONE) | setresuid(SOMEONE, SOMEONE, SOMEONE);
+    if (a.lock == 0 && how != FREE)
         a.lock = aq_jail_lock_rights(&job, 1, &a.hello, &err);
-    else
+    else if (a.lock == 0)
         a.lock = aq_process_become(AQ_JAIL_NOBODY, &err);
+    look_at_oneself(&a); /* before the attempts leave descriptors */
     for (size_t i = 0; i < ATTEMPTS; i++)
         a.outcome[i] = attempts[i].try(s) < 0 ? errno : 0;
-    look_at_oneself(&a);
     if (write(ANSWER, &a, sizeof a) != sizeof a)
         _exit(1);
     execve("/bin/true", argv, envp);
     _exit(errno == EACCES ? REFUSED : 2);
 }
 
-static int run(const scene *s, bool lock, answer *ret)
+static int run(const scene *s, way how, answer *ret)
 {
     int sockets[2], pipes[2], status;
     pid_t pid;
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
     assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    if (how == ORPHANED) { /* the other end goes, and its number with it */
+        close(sockets[0]);
+        sockets[0] = -1;
+    }
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         int socket = fcntl(sockets[1], F_DUPFD, 64), out = fcntl(pipes[1], F_DUPFD, 64);
         if (dup2(socket, AQ_JAIL_SOCKET) < 0 || dup2(out, ANSWER) < 0)
             _exit(1);
-        child(s, lock);
+        child(s, how);
     }
     close(pipes[1]);
     assert_int_equal(aq_read_full(pipes[0], ret, sizeof *ret), sizeof *ret);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     close(pipes[0]);
-    close(sockets[0]);
+    if (sockets[0] >= 0)
+        close(sockets[0]);
     close(sockets[1]);
     return WEXITSTATUS(status);
 }
@@ -252,8 +272,9 @@ static void without_the_lock_all_succeed(void **state)
 {
     answer a;
 
-    assert_int_equal(run(*state, false, &a), 0);
+    assert_int_equal(run(*state, FREE, &a), 0);
     assert_int_equal(a.lock, 0);
+    assert_true(a.descriptors > 0 && a.limits[RLIMIT_NPROC] > 0 && a.limits[RLIMIT_FSIZE] > 0);
     for (size_t i = 0; i < ATTEMPTS; i++)
         if (a.outcome[i] != 0)
             fail_msg("the twin cannot %s: %s", attempts[i].what, strerror(a.outcome[i]));
@@ -271,7 +292,7 @@ static void landlock_is_applied(void **state)
     }
     if (abi > AQ_LANDLOCK_ABI_KNOWN)
         abi = AQ_LANDLOCK_ABI_KNOWN;
-    status = run(*state, true, &a);
+    status = run(*state, LOCKED, &a);
     assert_int_equal(a.lock, 0);
     assert_int_equal(a.hello.landlock, abi);
     for (size_t i = 0; i < ATTEMPTS; i++)
@@ -285,17 +306,45 @@ static void the_other_rights_are_gone(void **state)
     char outside[64] = {0};
     answer a;
 
-    run(*state, true, &a);
+    for (way how = LOCKED; how <= LOCKED_USER; how++) {
+        run(*state, how, &a);
+        assert_int_equal(a.lock, 0);
+        assert_int_equal(a.no_new_privileges, 1);
+        assert_int_equal(a.dumpable, 0);
+        assert_int_equal(a.death_signal, SIGKILL);
+        assert_int_equal(a.capabilities, 0);
+        assert_int_not_equal(a.user, 0);
+        assert_true(readlink("/proc/self/ns/net", outside, sizeof outside - 1) > 0);
+        if (a.hello.namespaces && *a.network)
+            assert_string_not_equal(a.network, outside);
+        assert_int_equal(a.hello.seccomp, 0); /* this part says nothing of the filter */
+    }
+}
+
+/* As docs/formats/jail.md says them. */
+static void limits_hold(void **state)
+{
+    answer a;
+
+    run(*state, LOCKED, &a);
     assert_int_equal(a.lock, 0);
-    assert_int_equal(a.no_new_privileges, 1);
-    assert_int_equal(a.dumpable, 0);
-    assert_int_equal(a.death_signal, SIGKILL);
-    assert_int_equal(a.capabilities, 0);
-    assert_int_not_equal(a.user, 0);
-    assert_true(readlink("/proc/self/ns/net", outside, sizeof outside - 1) > 0);
-    if (a.hello.namespaces)
-        assert_string_not_equal(a.network, outside);
-    assert_int_equal(a.hello.seccomp, 0); /* this part says nothing of the filter */
+    assert_int_equal(a.limits[RLIMIT_CPU], SECONDS + 1);
+    assert_int_equal(a.limits[RLIMIT_NOFILE], 256);
+    assert_int_equal(a.limits[RLIMIT_CORE], 0);
+    assert_int_equal(a.limits[RLIMIT_FSIZE], 0);
+    assert_int_equal(a.limits[RLIMIT_MEMLOCK], 0);
+    assert_int_equal(a.limits[RLIMIT_NPROC], 0);
+    if (!AQ_JAIL_SANITIZED)
+        assert_int_equal(a.limits[RLIMIT_AS], memory);
+    assert_int_equal(a.descriptors, 0);
+}
+
+static void an_orphan_does_not_begin(void **state)
+{
+    answer a;
+
+    run(*state, ORPHANED, &a);
+    assert_int_equal(a.lock, -EPIPE);
 }
 
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -303,9 +352,9 @@ static void the_other_rights_are_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(without_the_lock_all_succeed),
-        T(landlock_is_applied),
-        T(the_other_rights_are_gone),
+        T(without_the_lock_all_succeed), T(landlock_is_applied),
+        T(the_other_rights_are_gone),    T(limits_hold),
+        T(an_orphan_does_not_begin),
     };
 
     return cmocka_run_group_tests_name("jail_rights", tests, NULL, NULL);
