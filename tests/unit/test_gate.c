@@ -109,6 +109,34 @@ static void empty_readmes_are_told(void **state)
     }
 }
 
+/* Sixty letters are a sentence, twenty are one that names the package; a line of a template counts
+ * for nothing, and is told only where nothing else is said. */
+static void a_sentence_is_enough(void **state)
+{
+    static const struct {
+        const char *head;
+        int letters;
+        bool thin;
+    } cases[] = {
+        {"# Notes\n\n", 59, true},      {"# Notes\n\n", 60, false},
+        {"# log-reader\n\n", 19, true}, {"# log-reader\n\n", 20, false},
+        {"Coming soon\n\n", 59, true},  {"Coming soon\n\n", 60, false},
+    };
+    scene *s = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aq_auto_buf text = {0};
+        aq_buf_adds(&text, cases[i].head);
+        for (int n = 0; n < cases[i].letters; n++)
+            aq_buf_adds(&text, n % 5 ? "a" : " b");
+        judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", aq_buf_str(&text));
+        if (cases[i].thin)
+            found(s, README_THIN);
+        else
+            clean(s);
+    }
+}
+
 static void odd_readmes_are_told(void **state)
 {
     scene *s = *state;
@@ -120,8 +148,11 @@ static void odd_readmes_are_told(void **state)
     found(s, README_NOT_TEXT);
     judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", README "\xff\xfe");
     found(s, README_NOT_TEXT);
-    while (big.len <= 1 << 20)
-        aq_buf_adds(&big, PROSE);
+    while (big.len < 1 << 20)
+        aq_buf_addc(&big, big.len % 8 ? 'a' : ' ');
+    judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", aq_buf_str(&big));
+    clean(s);
+    aq_buf_addc(&big, 'a');
     judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md", aq_buf_str(&big));
     found(s, README_LARGE);
     judge(s, "arc-manifest.yaml", GOOD_ARC, "README.md",
@@ -334,6 +365,9 @@ static void confirmed_names_are_left_alone(void **state)
     know(s, "", "calendar-syng", "zed", true);
     judge_name(s, "calendar-syng");
     clean(s);
+    s->submission.namespace_ = "elsewhere"; /* this one nobody has looked at */
+    judge_name(s, "calendar-syng");
+    found(s, NAME_LOOKALIKE);
 }
 
 /* ---- envelopes ---- */
@@ -592,6 +626,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_type_and_kind_has_its_row),
         SCENE(empty_readmes_are_told),
         SCENE(odd_readmes_are_told),
+        SCENE(a_sentence_is_enough),
         SCENE(declared_and_text_are_compared),
         SCENE(names_in_themselves),
         SCENE(lookalikes_are_told),

@@ -338,6 +338,44 @@ static void tricks_with_namespaces(void **state)
     }
 }
 
+/* Two edits, one at each end: a slip from ten letters on, and none below. */
+static void how_many_slips_count(void **state)
+{
+    scene *s = *state;
+    char got[16];
+
+    know(s, "", "quizmaker", "acme", true);
+    know(s, "", "plumbrushy", "acme", true);
+    judge_row(s, NULL, "guizmakes", got);
+    assert_string_equal(got, "");
+    judge_row(s, NULL, "quizmakes", got);
+    assert_string_equal(got, "L");
+    judge_row(s, NULL, "glumbrusha", got);
+    assert_string_equal(got, "L");
+    /* With a common word around it: from six letters on. */
+    know(s, "", "wombat", "acme", true);
+    know(s, "", "tapir", "acme", true);
+    judge_row(s, NULL, "my-wombet", got);
+    assert_string_equal(got, "L");
+    judge_row(s, NULL, "my-tapis", got);
+    assert_string_equal(got, "");
+}
+
+/* One name near many known ones: five are named, so that they do not bury the rest. */
+static void few_of_many_are_named(void **state)
+{
+    static const char *const known[] = {"amberpulls", "amberpullk", "amberpullz", "amberpulla",
+                                        "amberpulle", "amberpullo", "amberpullu"};
+    scene *s = *state;
+    char got[16];
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        know(s, "", known[i], "acme", true);
+    judge_row(s, NULL, "amberpully", got);
+    assert_string_equal(got, "L");
+    assert_int_equal(s->findings->per_rule[AQ_RULE_L0_NAME_LOOKALIKE], 5);
+}
+
 static void long_names(void **state)
 {
     scene *s = *state;
@@ -431,6 +469,7 @@ int main(int argc, char **argv)
         SCENE(two_slips_and_other_words), SCENE(separators_and_case),
         SCENE(slips_of_fingers),          SCENE(words_around_a_name),
         SCENE(tricks_with_namespaces),    SCENE(long_names),
+        SCENE(how_many_slips_count),      SCENE(few_of_many_are_named),
         SCENE(honest_neighbours),         SCENE(no_slip_escapes),
         SCENE(policy_turns_slips_off),
     };
