@@ -32,6 +32,14 @@ int aq_process_limit(int resource, uint64_t soft, uint64_t hard, aq_err *err)
     return 0;
 }
 
+int aq_process_no_core(aq_err *err)
+{
+    /* Less than any core has; and at one, unlike zero, the kernel starts no collector. */
+    struct rlimit one = {1, 1};
+
+    return setrlimit(RLIMIT_CORE, &one) == 0 ? 0 : aq_process_limit(RLIMIT_CORE, 0, 0, err);
+}
+
 int aq_process_close_from(unsigned first, aq_err *err)
 {
     if (syscall(SYS_close_range, first, ~0u, 0) < 0)

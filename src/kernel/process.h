@@ -10,6 +10,8 @@
 
 /* Sets soft and hard limit of one resource; a hard limit that is lower already stays. */
 int aq_process_limit(int resource, uint64_t soft, uint64_t hard, aq_err *err);
+/* No core is dumped of this process and what comes of it, to a file or to the host's collector. */
+int aq_process_no_core(aq_err *err);
 /* Closes every descriptor from `first` on. */
 int aq_process_close_from(unsigned first, aq_err *err);
 /* As root: becomes `id` as user and group, without supplementary groups. Otherwise nothing. */

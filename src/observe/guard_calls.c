@@ -92,14 +92,6 @@ aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
     return aq_try_dull(t, k);
 }
 
-aq_step aq_try_fcntl(aq_tracer *t, aq_task *k)
-{
-    /* A lease makes somebody else's open wait in the kernel, by the host's clock. */
-    if (aq_arg_int(k, 1) == F_SETLEASE && aq_arg_int(k, 2) != F_UNLCK)
-        return aq_refuse(k, EINVAL, "lease.refused");
-    return aq_look_of(k)->quiet ? AQ_STEP_GO : aq_try_lock(t, k);
-}
-
 /* With SO_ZEROCOPY the kernel would send what lies in memory later, not what was recorded. */
 aq_step aq_try_option(aq_tracer *t, aq_task *k)
 {

@@ -248,9 +248,10 @@ struct aq_tracer {
 /* The attempts that calls.def names, and what follows them. park_io.c, park_poll.c, park_wait.c,
  * futex.c, clock.c, timer.c, signals.c, exec.c, guard.c. */
 aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select, aq_try_wait,
-    aq_try_lock, aq_try_ipc, aq_try_open, aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer,
-    aq_try_signal_wait, aq_try_kill, aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit,
-    aq_try_prctl, aq_try_seccomp, aq_try_ptrace, aq_try_message, aq_try_copy, aq_try_queue;
+    aq_try_lock, aq_try_file_lock, aq_try_watch, aq_try_limit, aq_try_ipc, aq_try_open,
+    aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer, aq_try_signal_wait, aq_try_kill,
+    aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit, aq_try_prctl, aq_try_seccomp,
+    aq_try_ptrace, aq_try_message, aq_try_copy, aq_try_queue;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result);

@@ -44,7 +44,6 @@ static int limits(const aq_world *w, aq_err *err)
         int resource;
         uint64_t soft, hard;
     } all[] = {
-        {RLIMIT_CORE, 0, 0},
         {RLIMIT_CPU, seconds, seconds + 1},
         {RLIMIT_FSIZE, most[AQ_LIMIT_DISK], most[AQ_LIMIT_DISK]},
         {RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES_MOST},

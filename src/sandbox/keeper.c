@@ -79,7 +79,7 @@ static int leave_front(aq_world *w, aq_err *err)
     }
     if ((r = aq_process_close_but(keep, n, err)) < 0)
         return r;
-    if ((r = aq_process_limit(RLIMIT_CORE, 0, 0, err)) < 0)
+    if ((r = aq_process_no_core(err)) < 0)
         return r;
     return aq_process_limit(RLIMIT_FSIZE, AQ_OBSERVATION_BYTES + STREAM_SLACK,
                             AQ_OBSERVATION_BYTES + STREAM_SLACK, err);

@@ -1,5 +1,6 @@
 """What a hostile payload tries against its world. Each attempt runs inside and prints what it got;
 the twin of an attempt (the same act where it is allowed) shows that the attempt itself works."""
+import fcntl
 import os
 import pathlib
 import socket
@@ -281,6 +282,43 @@ print(os.path.exists("/tmp/shared"), os.path.exists("/dev/shm/shared"))""")
     finally:
         server.kill()
         server.wait()
+
+
+def test_locks_and_watches_stay_inside(worlds):
+    """The base is made of the host's own inodes: a lock there would hold up the host, a watch would
+    tell what it does. The twins: both work in the world's own places."""
+    holder = subprocess.Popen(worlds.command("/usr/bin/python3", "-c", """
+import ctypes, fcntl, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for path in ("/usr/bin/env", "/dev/null"):
+    fd = os.open(path, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB); fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+i = libc.inotify_init1(0)
+print(libc.inotify_add_watch(i, b"/usr/bin", 0xfff), libc.inotify_add_watch(i, b"/tmp", 0xfff) > 0)
+open("/tmp/own", "w")
+own = [os.open("/tmp/own", os.O_RDONLY) for _ in range(2)]
+fcntl.flock(own[0], fcntl.LOCK_EX)
+try: fcntl.flock(own[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError: print("excluded")
+print(len(os.read(i, 4096)) > 0, flush=True)
+sys.stdin.readline()"""), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert [holder.stdout.readline() for _ in range(3)] == [b"-1 True\n", b"excluded\n", b"True\n"]
+        for path in ("/usr/bin/env", "/dev/null"):
+            with open(path) as f:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        holder.communicate(b"\n")
+
+
+def test_no_core_for_a_collector(worlds):
+    """Zero keeps a core from files only; at one the kernel starts no collector, and it stays one."""
+    said, out = worlds.python("""
+import os, resource
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+print([line.split()[4:6] for line in open("/proc/self/limits") if "core" in line], flush=True)
+os.abort()""")
+    assert said["exit"] == {"kind": "signal", "value": 6} and out == "[['1', '1']]\n"
 
 
 def test_keyrings(worlds):

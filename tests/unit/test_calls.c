@@ -231,10 +231,10 @@ static wait_how how_it_waits(const char *name)
 static void waits_are_known(void **state)
 {
     static aq_attempt *const park[] = {
-        aq_try_io,    aq_try_connect, aq_try_accept, aq_try_poll,        aq_try_select,
-        aq_try_wait,  aq_try_lock,    aq_try_fcntl,  aq_try_ipc,         aq_try_open,
-        aq_try_futex, aq_try_sleep,   aq_try_yield,  aq_try_signal_wait, aq_try_clone,
-        aq_try_send,  aq_try_message, aq_try_copy,   aq_try_queue};
+        aq_try_io,    aq_try_connect,   aq_try_accept, aq_try_poll,        aq_try_select,
+        aq_try_wait,  aq_try_file_lock, aq_try_fcntl,  aq_try_ipc,         aq_try_open,
+        aq_try_futex, aq_try_sleep,     aq_try_yield,  aq_try_signal_wait, aq_try_clone,
+        aq_try_send,  aq_try_message,   aq_try_copy,   aq_try_queue};
     int rows = 0;
 
     (void)state;

@@ -1,0 +1,77 @@
+/* Calls by which a program could touch the host through files that it may only read: the base and
+ * large shared folders are the host's own inodes. A lock or lease there holds up the host's
+ * processes and tells another world something; a watch tells what the host does; a core dump would
+ * hand the program's memory to whoever collects them outside. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+#include "base/cleanup.h"
+#include "kernel/syscalls.h"
+#include "observe/decode.h"
+
+/* What can be written inside is the world's own. */
+static bool of_host(int fd)
+{
+    struct statfs fs;
+
+    return fd >= 0 && fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY);
+}
+
+/* Nobody inside can change such a file, so a lock on it protects nothing: it is granted and not
+ * taken. */
+aq_step aq_try_file_lock(aq_tracer *t, aq_task *k)
+{
+    aq_auto_fd int fd = aq_fd_borrow(k, aq_arg_int(k, 0));
+
+    return of_host(fd) ? aq_answer(k, 0) : aq_try_lock(t, k);
+}
+
+aq_step aq_try_fcntl(aq_tracer *t, aq_task *k)
+{
+    aq_auto_fd int fd = -1;
+
+    /* A lease makes somebody else's open wait in the kernel, by the host's clock. */
+    if (aq_arg_int(k, 1) == F_SETLEASE && aq_arg_int(k, 2) != F_UNLCK)
+        return aq_refuse(k, EINVAL, "lease.refused");
+    if (aq_look_of(k)->quiet)
+        return AQ_STEP_GO;
+    switch (aq_arg_int(k, 1)) {
+    case F_SETLK:
+    case F_SETLKW:
+    case F_OFD_SETLK:
+    case F_OFD_SETLKW:
+        return aq_try_file_lock(t, k);
+    case F_NOTIFY:
+        fd = aq_fd_borrow(k, aq_arg_int(k, 0));
+        return of_host(fd) ? aq_refuse(k, EACCES, "watch.refused") : AQ_STEP_RUN;
+    default:
+        return AQ_STEP_RUN;
+    }
+}
+
+aq_step aq_try_watch(aq_tracer *t, aq_task *k)
+{
+    const aq_look *l = aq_look_of(k);
+    bool follow = !(aq_regs_arg(k, 2) & IN_DONT_FOLLOW);
+    aq_auto_fd int fd = l->path_len ? aq_resolve_handle(t, k, AT_FDCWD, l->path, follow) : -1;
+
+    return of_host(fd) ? aq_refuse(k, EACCES, "watch.refused") : AQ_STEP_RUN;
+}
+
+/* The sandbox set the one limit at which the kernel also starts no collector of core dumps; with
+ * any other it would, zero included. */
+aq_step aq_try_limit(aq_tracer *t, aq_task *k)
+{
+    bool any = k->nr == AQ_NR_prlimit64;
+    const struct rlimit none = {0};
+
+    if (aq_arg_int(k, any ? 1 : 0) != RLIMIT_CORE || !aq_regs_arg(k, any ? 2 : 1))
+        return aq_try_dull(t, k);
+    if (any && aq_regs_arg(k, 3) && !aq_tracee_put(k, aq_regs_arg(k, 3), &none, sizeof none))
+        return aq_answer(k, -EFAULT);
+    return aq_answer(k, 0);
+}
