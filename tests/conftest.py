@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 
 import jsonschema
 import pytest
@@ -98,3 +99,12 @@ def data():
     if not path or not pathlib.Path(path).is_dir():
         pytest.skip("AQUARIUM_DATA: the outside test data is not at hand")
     return pathlib.Path(path)
+
+
+def open_to_others(path):
+    """Lets every user come as far as this folder of a test; the place for temporary files itself stays as
+    it is."""
+    place = pathlib.Path(tempfile.gettempdir())
+    for folder in (path, *path.parents):
+        if place in folder.parents and folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o755)

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from conftest import open_to_others
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DRIVER = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium")).parent / "tests/escape/run_world"
 PLAIN = 12345  # a user who exists nowhere
@@ -19,10 +21,8 @@ class Worlds:
         self.place, self.user = place, user
         self.driver = place / f"driver-{os.getpid()}-{user}"
         shutil.copy(DRIVER, self.driver)
+        open_to_others(place)
         place.chmod(0o777)
-        for folder in place.parents:
-            if folder.owner() == "root" and str(folder).startswith("/tmp/"):
-                folder.chmod(0o755)
 
     def command(self, *command, limits=(), options=()):
         drop = ["setpriv", f"--reuid={PLAIN}", f"--regid={PLAIN}", "--clear-groups"]

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import test_truth
+from conftest import open_to_others
 from test_truth import BUILD, watch
 
 
@@ -15,8 +16,7 @@ def as_nobody(tmp_path, monkeypatch):
     """A folder that nobody may use, with copies of the programs; watch runs as nobody."""
     if os.geteuid() != 0:
         return tmp_path / "tests/observe"
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+    open_to_others(tmp_path)
     place = tmp_path / "tests/observe"
     place.mkdir(parents=True)
     for name in ("watch", "undumpable"):

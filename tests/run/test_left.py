@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM
+from conftest import PROGRAM, open_to_others
 from test_run import Runner
 
 PLAIN = 12345  # a user who exists nowhere
@@ -38,9 +38,7 @@ def runner(request, tmp_path):
     place = tmp_path / "place"
     place.mkdir()
     tmp_path.chmod(0o777)
-    for folder in tmp_path.parents:
-        if folder.owner() == "root" and str(folder).startswith("/tmp/"):
-            folder.chmod(0o755)
+    open_to_others(tmp_path)
     return LeavingRunner(place, request.param)
 
 

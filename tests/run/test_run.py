@@ -10,7 +10,7 @@ import threading
 import jsonschema
 import pytest
 
-from conftest import PROGRAM, ROOT
+from conftest import PROGRAM, ROOT, open_to_others
 
 BUILD = PROGRAM.parent
 SCHEMA = json.loads((ROOT / "docs/formats/run.schema.json").read_text())
@@ -46,9 +46,7 @@ class Runner:
 def runner(tmp_path):
     place = tmp_path / "place"
     place.mkdir()
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.owner() == "root" and str(folder).startswith("/tmp/"):
-            folder.chmod(0o755)
+    open_to_others(tmp_path)
     return Runner(place)
 
 
