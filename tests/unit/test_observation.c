@@ -427,6 +427,36 @@ static void golden_vectors(void **state)
     }
 }
 
+/* A place that was not read stays one, has no digest, and keeps the record from being whole. */
+static void unread_places(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_file_change changes[] = {{"/tmp/a", 'A', 1, aq_sha256("x", 1)},
+                                {"/tmp/deep/", 'U', 0, aq_sha256("x", 1)}};
+    aq_err err = {0};
+
+    (void)state;
+    for (size_t count = 1; count <= 2; count++) {
+        aq_auto_buf stream = {0};
+        aq_observation o = {.changes = changes, .change_count = count}, back;
+        aq_recorder *r = aq_recorder_new("container", "A", &stream);
+
+        aq_recorder_end(r, &o);
+        aq_recorder_free(r);
+        if (aq_observation_read(a, stream.data, stream.len, NULL, NULL, &back, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(back.change_count, count);
+        assert_int_equal(aq_observation_whole(&back), count == 1);
+        if (count == 2) {
+            aq_auto_json json_t *j = aq_observation_json(&back);
+            json_t *row = json_array_get(json_object_get(j, "changes"), 1);
+
+            assert_int_equal(back.changes[1].change, 'U');
+            assert_true(json_is_null(json_object_get(row, "digest")));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,7 +465,7 @@ int main(void)
         cmocka_unit_test(draining_changes_nothing), cmocka_unit_test(no_changed_byte_survives),
         cmocka_unit_test(no_cut_survives),          cmocka_unit_test(made_up_streams),
         cmocka_unit_test(malformed_events),         cmocka_unit_test(malformed_lines),
-        cmocka_unit_test(golden_vectors),
+        cmocka_unit_test(golden_vectors),           cmocka_unit_test(unread_places),
     };
 
     return cmocka_run_group_tests_name("observation", tests, NULL, NULL);
