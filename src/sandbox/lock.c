@@ -1,6 +1,7 @@
 /* The last lock of our own processes around a world: what each may still ask of the kernel. They
  * are ours, but the keeper reads what a hostile program says, so what it could be made to do is
  * bounded like a stranger's; see calls.def. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
