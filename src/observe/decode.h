@@ -95,18 +95,24 @@ aq_noter aq_note_read, aq_note_write, aq_note_receive;
 aq_looker aq_look_address;
 aq_noter aq_note_socket, aq_note_bind, aq_note_connect, aq_note_accept;
 
+/* What a pipe gives to a socket, before and after. */
+void aq_keep_piped(aq_task *k, int from);
+void aq_note_copied(aq_tracer *t, aq_task *k, int into, long result);
 /* A descriptor was used: an event when it is the first time in this direction. */
 void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result);
 
-/* A message on its way out, as look kept it in aq_look.bytes; `len` bytes follow. */
+/* A message on its way out, as look kept it in aq_look.sent; `len` bytes follow. */
 typedef struct aq_message {
     char address[144]; /* where it is addressed to; empty: to the socket's peer */
     uint16_t port, len;
     bool control;
 } aq_message;
-/* The meaning of a message: questions, requests, greetings. */
+/* talk.c: what a message means: questions, requests, greetings. `sent`: bytes of it that went out,
+ * of which m->len at most are in `data`. */
 void aq_note_payload(aq_tracer *t, aq_task *k, const aq_fd *f, const aq_message *m,
-                     const char *data, bool first, long result);
+                     const char *data, uint64_t sent, long result);
+void aq_talk_end(aq_tracer *t, aq_proc *p, uint32_t thread, const aq_fd *f); /* it is closed */
+void aq_talk_free(aq_tracer *t);
 /* Descriptors that came with a message. */
 void aq_note_rights(aq_tracer *t, aq_task *k, uint64_t header);
 /* The address at `at`, as text; a unix path resolved. Returns the port. */

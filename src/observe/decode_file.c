@@ -256,6 +256,7 @@ void aq_note_copy(aq_tracer *t, aq_task *k, long result)
     if (result > 0) {
         aq_note_use(t, k, aq_arg_int(k, from), false, result);
         aq_note_use(t, k, aq_arg_int(k, into), true, result);
+        aq_note_copied(t, k, aq_arg_int(k, into), result);
     }
 }
 

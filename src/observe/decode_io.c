@@ -1,14 +1,23 @@
 /* Bytes that move: the first use of a descriptor in each direction is an event, the rest is counted
  * and said when it is closed (descriptor.c). What leaves through a socket is looked into. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 
-enum { MESSAGES = 8, MESSAGES_IN = 1024, VECTORS = 64, PIECE = 384 };
+enum {
+    MESSAGES = 1024,     /* of one call; the kernel takes no more */
+    VECTORS = 1024,      /* likewise */
+    HEAD = 512,          /* of a datagram that is looked into */
+    STREAM_HEAD = 16384, /* of what goes into a stream at once */
+    KEPT = 1 << 20,      /* of all messages of one call */
+};
 
 static bool is_entropy(const aq_fd *f)
 {
@@ -51,15 +60,18 @@ void aq_note_read(aq_tracer *t, aq_task *k, long result)
 /* The head of what a list of buffers holds. */
 static size_t gather(aq_task *k, uint64_t at, uint64_t count, char *ret, size_t cap)
 {
-    struct iovec v[VECTORS];
     size_t n = count < VECTORS ? (size_t)count : VECTORS, len = 0;
+    struct iovec v[16];
 
-    if (n == 0 || !aq_tracee_get(k, at, v, n * sizeof *v))
-        return 0;
     for (size_t i = 0; i < n && len < cap; i++) {
-        size_t want = v[i].iov_len < cap - len ? v[i].iov_len : cap - len;
-        ssize_t got =
-            want ? aq_tracee_read(k, (uint64_t)(uintptr_t)v[i].iov_base, ret + len, want) : 0;
+        const struct iovec *one = &v[i % 16];
+        size_t more = n - i < 16 ? n - i : 16, want;
+        ssize_t got;
+
+        if (i % 16 == 0 && !aq_tracee_get(k, at + i * sizeof *v, v, more * sizeof *v))
+            break;
+        want = one->iov_len < cap - len ? one->iov_len : cap - len;
+        got = want ? aq_tracee_read(k, (uint64_t)(uintptr_t)one->iov_base, ret + len, want) : 0;
 
         if (got < 0)
             break;
@@ -70,83 +82,91 @@ static size_t gather(aq_task *k, uint64_t at, uint64_t count, char *ret, size_t 
     return len;
 }
 
-static void keep_message(aq_look *l, const aq_message *m, const char *data)
+/* Room for a message whose head has `cap` bytes at most; where its head goes. */
+static char *room_for(aq_buf *sent, size_t cap)
 {
-    if (l->bytes_len + sizeof *m + m->len > sizeof l->bytes)
-        return;
-    memcpy(l->bytes + l->bytes_len, m, sizeof *m);
-    memcpy(l->bytes + l->bytes_len + sizeof *m, data, m->len);
-    l->bytes_len += sizeof *m + m->len;
+    aq_buf_reserve(sent, sizeof(aq_message) + cap);
+    return sent->data + sent->len + sizeof(aq_message);
+}
+
+static void keep_message(aq_buf *sent, const aq_message *m)
+{
+    memcpy(sent->data + sent->len, m, sizeof *m);
+    sent->len += sizeof *m + m->len;
 }
 
 static void keep_header(aq_tracer *t, aq_task *k, const struct msghdr *h, size_t cap)
 {
-    aq_look *l = aq_look_of(k);
+    aq_buf *sent = &aq_look_of(k)->sent;
     aq_message m = {.control = h->msg_control && h->msg_controllen > 0};
-    char data[AQ_EVENT_TEXT];
 
     if (h->msg_name && h->msg_namelen > 0)
         m.port = aq_read_address(t, k, (uint64_t)(uintptr_t)h->msg_name, h->msg_namelen, m.address,
                                  sizeof m.address);
-    m.len = (uint16_t)gather(k, (uint64_t)(uintptr_t)h->msg_iov, h->msg_iovlen, data, cap);
-    keep_message(l, &m, data);
+    m.len = (uint16_t)gather(k, (uint64_t)(uintptr_t)h->msg_iov, h->msg_iovlen, room_for(sent, cap),
+                             cap);
+    keep_message(sent, &m);
 }
 
-static void keep_plain(aq_tracer *t, aq_task *k, uint64_t at, uint64_t len)
+static void keep_plain(aq_tracer *t, aq_task *k, uint64_t at, uint64_t len, size_t cap)
 {
-    size_t room = AQ_EVENT_TEXT - sizeof(aq_message);
+    aq_buf *sent = &aq_look_of(k)->sent;
     aq_message m = {0};
-    char data[AQ_EVENT_TEXT];
-    ssize_t n = aq_tracee_read(k, at, data, len < room ? (size_t)len : room);
+    ssize_t n = aq_tracee_read(k, at, room_for(sent, cap), len < cap ? (size_t)len : cap);
 
     if (k->nr == AQ_NR_sendto && aq_regs_arg(k, 4))
         m.port = aq_read_address(t, k, aq_regs_arg(k, 4), (uint32_t)aq_regs_arg(k, 5), m.address,
                                  sizeof m.address);
     m.len = (uint16_t)(n > 0 ? n : 0);
-    keep_message(aq_look_of(k), &m, data);
+    keep_message(sent, &m);
 }
 
 /* Many messages in one call: each keeps its head, for a resolver asks for two kinds of address so.
  */
-static void keep_many(aq_tracer *t, aq_task *k)
+static void keep_many(aq_tracer *t, aq_task *k, size_t cap)
 {
     uint64_t at = aq_regs_arg(k, 1), count = (uint32_t)aq_regs_arg(k, 2);
+    const aq_buf *sent = &aq_look_of(k)->sent;
 
     for (uint64_t i = 0; i < count && i < MESSAGES; i++) {
         struct mmsghdr h;
 
         if (!aq_tracee_get(k, at + i * sizeof h, &h, sizeof h))
             return;
-        keep_header(t, k, &h.msg_hdr, PIECE);
+        if (sent->len > KEPT) {
+            aq_unseen(t, k, "messages");
+            return;
+        }
+        keep_header(t, k, &h.msg_hdr, cap);
     }
 }
 
 static void keep(aq_tracer *t, aq_task *k)
 {
-    aq_look *l = aq_look_of(k);
-    size_t room = AQ_EVENT_TEXT - sizeof(aq_message);
+    const aq_fd *f = aq_fd_of(t, k, aq_arg_int(k, 0));
+    size_t cap = f->stream ? STREAM_HEAD : HEAD;
     struct msghdr h;
 
-    l->bytes_len = 0;
-    if (aq_fd_of(t, k, aq_arg_int(k, 0))->kind != AQ_FD_SOCKET)
+    aq_buf_clear(&aq_look_of(k)->sent);
+    if (f->kind != AQ_FD_SOCKET)
         return;
     switch (k->nr) {
     case AQ_NR_sendmmsg:
-        keep_many(t, k);
+        keep_many(t, k, cap);
         break;
     case AQ_NR_sendmsg:
         if (aq_tracee_get(k, aq_regs_arg(k, 1), &h, sizeof h))
-            keep_header(t, k, &h, room);
+            keep_header(t, k, &h, cap);
         break;
     case AQ_NR_writev:
     case AQ_NR_pwritev:
     case AQ_NR_pwritev2:
         h = (struct msghdr){.msg_iov = (struct iovec *)(uintptr_t)aq_regs_arg(k, 1),
                             .msg_iovlen = aq_regs_arg(k, 2)};
-        keep_header(t, k, &h, room);
+        keep_header(t, k, &h, cap);
         break;
     default:
-        keep_plain(t, k, aq_regs_arg(k, 1), aq_regs_arg(k, 2));
+        keep_plain(t, k, aq_regs_arg(k, 1), aq_regs_arg(k, 2), cap);
     }
 }
 
@@ -160,6 +180,69 @@ aq_step aq_try_send(aq_tracer *t, aq_task *k)
         keep(t, k);
     return message ? aq_try_message(t, k) : aq_try_io(t, k);
 }
+
+/* ---- what leaves without having been in memory ---- */
+
+/* What a pipe will give to a socket: a copy of its first bytes, taken right before. */
+void aq_keep_piped(aq_task *k, int from)
+{
+    aq_buf *sent = &aq_look_of(k)->sent;
+    aq_auto_fd int mine = aq_fd_borrow(k, from);
+    aq_message m = {0};
+    ssize_t n = -1;
+    int p[2];
+
+    aq_buf_clear(sent);
+    if (mine < 0 || pipe2(p, O_CLOEXEC | O_NONBLOCK) != 0)
+        return;
+    if (tee(mine, p[1], STREAM_HEAD, SPLICE_F_NONBLOCK) > 0)
+        n = read(p[0], room_for(sent, STREAM_HEAD), STREAM_HEAD);
+    close(p[0]);
+    close(p[1]);
+    m.len = (uint16_t)(n > 0 ? n : 0);
+    room_for(sent, 0);
+    keep_message(sent, &m);
+}
+
+/* What a file gave to a socket: it is still there. */
+static void keep_filed(aq_task *k, long result)
+{
+    aq_buf *sent = &aq_look_of(k)->sent;
+    aq_auto_fd int mine = aq_fd_borrow(k, aq_arg_int(k, 1));
+    int64_t end = 0;
+    aq_message m = {0};
+    ssize_t n;
+
+    aq_buf_clear(sent);
+    if (!aq_regs_arg(k, 2))
+        end = lseek(mine, 0, SEEK_CUR);
+    else if (!aq_tracee_get(k, aq_regs_arg(k, 2), &end, sizeof end))
+        return;
+    n = pread(mine, room_for(sent, STREAM_HEAD),
+              result < STREAM_HEAD ? (size_t)result : (size_t)STREAM_HEAD, end - result);
+    m.len = (uint16_t)(n > 0 ? n : 0);
+    keep_message(sent, &m);
+}
+
+/* sendfile and splice: what went into a socket is looked into like what was written. */
+void aq_note_copied(aq_tracer *t, aq_task *k, int into, long result)
+{
+    const aq_fd *f = aq_fd_of(t, k, into);
+    aq_buf *sent = &aq_look_of(k)->sent;
+    aq_message m;
+
+    if (f->kind != AQ_FD_SOCKET || !f->stream || result <= 0 || k->nr == AQ_NR_tee)
+        return;
+    if (k->nr == AQ_NR_sendfile)
+        keep_filed(k, result);
+    if (sent->len < sizeof m)
+        return;
+    memcpy(&m, sent->data, sizeof m);
+    aq_note_payload(t, k, f, &m, sent->data + sizeof m, (uint64_t)result, result);
+    aq_buf_clear(sent);
+}
+
+/* ---- what was sent ---- */
 
 /* A message with an address of its own is an event of its own: one socket reaches many hosts. */
 static void note_addressed(aq_tracer *t, aq_task *k, const aq_message *m, long result)
@@ -175,24 +258,37 @@ static void note_addressed(aq_tracer *t, aq_task *k, const aq_message *m, long r
     aq_note(t, k, &e);
 }
 
-static void note_messages(aq_tracer *t, aq_task *k, bool first, long result)
+/* Bytes of message `i` that went out. */
+static uint64_t sent_of(const aq_task *k, long i, long result)
 {
-    aq_look *l = aq_look_of(k);
-    const aq_fd *f = aq_fd_of(t, k, aq_arg_int(k, 0));
+    struct mmsghdr h;
 
-    if (k->nr == AQ_NR_vmsplice) /* keeps nothing; what lies there is of another call */
-        return;
-    for (size_t at = 0; at + sizeof(aq_message) <= l->bytes_len;) {
+    if (k->nr != AQ_NR_sendmmsg)
+        return result > 0 ? (uint64_t)result : 0;
+    if (i >= result || !aq_tracee_get(k, aq_regs_arg(k, 1) + (uint64_t)i * sizeof h, &h, sizeof h))
+        return 0;
+    return h.msg_len;
+}
+
+static void note_messages(aq_tracer *t, aq_task *k, long result)
+{
+    aq_buf *sent = &aq_look_of(k)->sent;
+    long i = 0;
+
+    for (size_t at = 0; at + sizeof(aq_message) <= sent->len; i++) {
         aq_message m;
 
-        memcpy(&m, l->bytes + at, sizeof m);
+        memcpy(&m, sent->data + at, sizeof m);
         at += sizeof m;
-        if (m.len > l->bytes_len - at)
-            return;
-        note_addressed(t, k, &m, result);
-        aq_note_payload(t, k, f, &m, l->bytes + at, first, result);
+        if (result < 0 || k->nr != AQ_NR_sendmmsg || i < result) {
+            note_addressed(t, k, &m, result);
+            aq_note_payload(t, k, aq_fd_of(t, k, aq_arg_int(k, 0)), &m, sent->data + at,
+                            sent_of(k, i, result), result);
+        }
         at += m.len;
     }
+    if (sent->len > STREAM_HEAD)
+        aq_buf_free(sent);
 }
 
 /* How many bytes went out, where the call answers with a number of messages. */
@@ -201,7 +297,7 @@ static long bytes_of_many(aq_task *k, long sent)
     uint64_t at = aq_regs_arg(k, 1);
     long bytes = 0;
 
-    for (long i = 0; i < sent && i < MESSAGES_IN; i++) {
+    for (long i = 0; i < sent && i < MESSAGES; i++) {
         struct mmsghdr h;
 
         if (!aq_tracee_get(k, at + (uint64_t)i * sizeof h, &h, sizeof h))
@@ -214,14 +310,14 @@ static long bytes_of_many(aq_task *k, long sent)
 void aq_note_write(aq_tracer *t, aq_task *k, long result)
 {
     const aq_fd *f = aq_fd_of(t, k, aq_arg_int(k, 0));
-    bool first = !f->writes, socket = f->kind == AQ_FD_SOCKET;
+    bool socket = f->kind == AQ_FD_SOCKET && k->nr != AQ_NR_vmsplice;
     bool many = k->nr == AQ_NR_sendmmsg && result > 0;
 
     if (result == -EAGAIN)
         return;
     aq_note_use(t, k, aq_arg_int(k, 0), true, many ? bytes_of_many(k, result) : result);
     if (socket)
-        note_messages(t, k, first, result);
+        note_messages(t, k, result);
     /* A stream that was opened by its first message (MSG_FASTOPEN) has a peer now. */
     if (socket && f->stream && f->port == 0 && result >= 0)
         aq_fd_renew(t, k, aq_arg_int(k, 0));
@@ -234,6 +330,6 @@ void aq_note_receive(aq_tracer *t, aq_task *k, long result)
     aq_note_use(t, k, aq_arg_int(k, 0), false, many ? bytes_of_many(k, result) : result);
     if (k->nr == AQ_NR_recvmsg && result >= 0)
         aq_note_rights(t, k, aq_regs_arg(k, 1));
-    for (long i = 0; many && i < result && i < MESSAGES_IN; i++)
+    for (long i = 0; many && i < result && i < MESSAGES; i++)
         aq_note_rights(t, k, aq_regs_arg(k, 1) + (uint64_t)i * sizeof(struct mmsghdr));
 }

@@ -9,9 +9,8 @@
 
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
-#include "observe/payload.h"
 
-enum { DNS_PORT = 53, RIGHTS = 253 /* the kernel's own limit */ };
+enum { RIGHTS = 253 /* the kernel's own limit */ };
 
 /* ---- addresses ---- */
 
@@ -129,91 +128,6 @@ void aq_note_accept(aq_tracer *t, aq_task *k, long result)
     aq_event_text(&e, "at", at);
     e.result = result;
     aq_note(t, k, &e);
-}
-
-/* ---- what messages say ---- */
-
-static void note_questions(aq_tracer *t, aq_task *k, const char *server, const char *data,
-                           size_t len, long result)
-{
-    aq_dns_question q;
-
-    for (unsigned i = 0; i < AQ_DNS_QUESTIONS && aq_payload_dns(data, len, i, &q) == 0; i++) {
-        aq_event e = aq_event_of(AQ_EVENT_NETWORK, "dns-query");
-
-        aq_event_object(&e, q.name);
-        aq_event_number(&e, "type", q.type);
-        aq_event_number(&e, "class", q.class);
-        aq_event_text(&e, "server", server);
-        e.result = result;
-        aq_note(t, k, &e);
-    }
-}
-
-static void object_slice(aq_event *e, aq_slice s)
-{
-    e->object = s.at;
-    e->object_cut = s.len > AQ_EVENT_TEXT;
-    e->object_len = e->object_cut ? AQ_EVENT_TEXT : s.len;
-}
-
-static void note_request(aq_tracer *t, aq_task *k, const char *peer, const aq_http_head *h,
-                         long result)
-{
-    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "http-request");
-
-    if (h->host.len > 0)
-        object_slice(&e, h->host);
-    else
-        aq_event_object(&e, peer);
-    aq_event_bytes(&e, "method", h->method.at, h->method.len, false);
-    aq_event_bytes(&e, "target", h->target.at, h->target.len, false);
-    aq_event_text(&e, "peer", peer);
-    e.result = result;
-    aq_note(t, k, &e);
-}
-
-static void note_greeting(aq_tracer *t, aq_task *k, const char *peer, const aq_tls_hello *h,
-                          long result)
-{
-    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "tls-hello");
-
-    if (h->name.len > 0)
-        object_slice(&e, h->name);
-    if (h->alpn.len > 0)
-        aq_event_bytes(&e, "alpn", h->alpn.at, h->alpn.len, false);
-    if (h->hidden)
-        aq_event_number(&e, "hidden", 1);
-    if (h->cut)
-        aq_event_number(&e, "cut", 1);
-    aq_event_text(&e, "peer", peer);
-    e.result = result;
-    aq_note(t, k, &e);
-}
-
-void aq_note_payload(aq_tracer *t, aq_task *k, const aq_fd *f, const aq_message *m,
-                     const char *data, bool first, long result)
-{
-    const char *peer = *m->address ? m->address : f->name ? f->name : "";
-    uint16_t port = *m->address ? m->port : f->port;
-    aq_http_head http;
-    aq_tls_hello tls;
-
-    if (m->len == 0)
-        return;
-    if (port == DNS_PORT) {
-        size_t skip = f->stream ? 2 : 0; /* over TCP each message has its length before it */
-
-        if (m->len > skip)
-            note_questions(t, k, peer, data + skip, m->len - skip, result);
-        return;
-    }
-    if (!f->stream)
-        return;
-    if (aq_payload_http(data, m->len, &http))
-        note_request(t, k, peer, &http, result);
-    else if (first && aq_payload_tls(data, m->len, &tls))
-        note_greeting(t, k, peer, &tls, result);
 }
 
 /* ---- descriptors in messages ---- */

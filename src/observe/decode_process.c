@@ -334,6 +334,7 @@ void aq_decode_close(aq_tracer *t)
 {
     for (aq_proc *p = t->procs; p; p = p->next)
         aq_flood_end(t, p);
+    aq_talk_free(t);
     aq_flood_close(t);
     if (t->root > 0)
         close(t->root - 1);

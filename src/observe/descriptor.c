@@ -223,6 +223,8 @@ static void totals(aq_tracer *t, aq_proc *p, uint32_t thread, aq_fd *f)
 {
     aq_event e = aq_event_of(f->kind == AQ_FD_SOCKET ? AQ_EVENT_NETWORK : AQ_EVENT_FILE, "totals");
 
+    if (f->fd >= 0)
+        aq_talk_end(t, p, thread, f);
     if (f->fd >= 0 && (f->read || f->written)) {
         aq_event_object(&e, f->name);
         aq_event_number(&e, "read", (int64_t)f->read);

@@ -101,7 +101,8 @@ typedef struct aq_look {
     uint64_t number[4];
     /* The paths as they were resolved while everything stood still; empty: not resolved. */
     char name[2 * AQ_PATH], other_name[2 * AQ_PATH];
-    bool quiet; /* not worth an event */
+    bool quiet;  /* not worth an event */
+    aq_buf sent; /* messages: each an aq_message and its head */
 } aq_look;
 
 typedef enum aq_saved_for {
@@ -243,6 +244,7 @@ struct aq_tracer {
     uint32_t held, held_most; /* descriptors that processes cost us; descriptor.c */
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
+    struct aq_talks *talks;
 };
 
 /* The attempts that calls.def names, and what follows them. park_io.c, park_poll.c, park_wait.c,

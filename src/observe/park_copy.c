@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "observe/internal.h"
+#include "observe/decode.h"
 
 typedef struct ends {
     int from, into, flags; /* which arguments; flags -1: it has none */
@@ -88,6 +88,8 @@ aq_step aq_try_copy(aq_tracer *t, aq_task *k)
     if (!ready(t, k, (int)aq_regs_arg(k, e.from), POLLIN, false) ||
         !ready(t, k, (int)aq_regs_arg(k, e.into), POLLOUT, true))
         return later(t, k);
+    if (k->nr == SYS_splice && aq_fd_of(t, k, (int)aq_regs_arg(k, e.into))->kind == AQ_FD_SOCKET)
+        aq_keep_piped(k, (int)aq_regs_arg(k, e.from));
     if (flags >= 0)
         aq_regs_set_arg(k, flags, aq_regs_arg(k, flags) | SPLICE_F_NONBLOCK);
     else if (k->done)

@@ -166,10 +166,11 @@ static bool never_waits(const aq_task *k)
 }
 
 /* Only the call itself can tell whether it waits: a signalfd looks at the signals of whoever asks,
- * and an eventfd may be too full for this number only. */
-static bool cannot_be_asked(const aq_fd *what)
+ * an eventfd may be too full for this number only, and a socket that says that it is full still
+ * takes what is small. */
+static bool cannot_be_asked(const aq_fd *what, bool writes)
 {
-    return what->kind == AQ_FD_OTHER;
+    return what->kind == AQ_FD_OTHER || (writes && what->kind == AQ_FD_SOCKET);
 }
 
 aq_step aq_try_io(aq_tracer *t, aq_task *k)
@@ -188,7 +189,9 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     flags = mine < 0 ? O_NONBLOCK : fcntl(mine, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK))
         return AQ_STEP_RUN;
-    if (cannot_be_asked(what)) {
+    if (cannot_be_asked(what, writes)) {
+        if (writes)
+            go_on(k);
         aq_io_flip(k, fd, mine, flags);
         return AQ_STEP_RUN;
     }
@@ -202,6 +205,13 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     return AQ_STEP_RUN;
 }
 
+static bool over(aq_tracer *t, aq_task *k, bool writes)
+{
+    aq_auto_fd int mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
+
+    return mine < 0 || aq_io_over(t, k, mine, writes);
+}
+
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
 {
     bool writes = is_write(k->nr);
@@ -212,8 +222,9 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
     }
     if (writes && *result > 0)
         k->done += (uint64_t)*result;
-    if (*result == -EAGAIN || (writes && *result > 0 && k->done < write_bytes(k))) {
-        t->activity++; /* its reader has something to do */
+    if ((*result == -EAGAIN && !over(t, k, writes)) ||
+        (writes && *result > 0 && k->done < write_bytes(k))) {
+        t->activity += *result > 0; /* its reader has something to do */
         aq_park(t, k, AQ_PARK_RETRY);
         return AQ_STEP_PARKED;
     }

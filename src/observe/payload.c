@@ -258,3 +258,120 @@ bool aq_payload_tls(const void *data, size_t len, aq_tls_hello *ret)
     *ret = h;
     return true;
 }
+
+/* ---- streams ---- */
+
+static bool method_sign(char c)
+{
+    return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+}
+
+/* A line that has no end yet: could it become a request? */
+static aq_part http_line_part(const char *line, size_t len)
+{
+    static const char version[] = "HTTP/";
+    const char *sp;
+    size_t n = 0;
+
+    while (n < len && n <= 20 && method_sign(line[n]))
+        n++;
+    if (n == len)
+        return AQ_PART_MORE;
+    if (n == 0 || n > 20 || line[n] != ' ')
+        return AQ_PART_NO;
+    sp = memchr(line + n + 1, ' ', len - n - 1);
+    if (!sp)
+        return AQ_PART_MORE;
+    n = len - (size_t)(sp - line) - 1;
+    if (n > sizeof version - 1)
+        n = sizeof version - 1;
+    return memcmp(sp + 1, version, n) == 0 ? AQ_PART_MORE : AQ_PART_NO;
+}
+
+static uint64_t decimal(aq_slice s)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < s.len; i++)
+        if (s.at[i] < '0' || s.at[i] > '9' || v > UINT64_MAX / 100)
+            return UINT64_MAX;
+        else
+            v = v * 10 + (uint64_t)(s.at[i] - '0');
+    return s.len ? v : UINT64_MAX;
+}
+
+static void http_body(const char *line, const char *end, uint64_t *body)
+{
+    static const char length[] = "content-length:", coding[] = "transfer-encoding:";
+    size_t len = (size_t)(end - line);
+
+    if (len >= sizeof length - 1 && strncasecmp(line, length, sizeof length - 1) == 0 &&
+        *body != UINT64_MAX)
+        *body = decimal(trimmed(line + sizeof length - 1, end));
+    else if (len >= sizeof coding - 1 && strncasecmp(line, coding, sizeof coding - 1) == 0)
+        *body = UINT64_MAX;
+}
+
+aq_part aq_payload_http_part(const void *data, size_t len, size_t *end, uint64_t *body)
+{
+    const char *start = data, *line = start, *stop = start + len, *nl;
+    aq_http_head h;
+
+    nl = len ? memchr(line, '\n', len) : NULL;
+    if (!nl)
+        return len ? http_line_part(line, len) : AQ_PART_MORE;
+    if (!http_line(line, nl, &h))
+        return AQ_PART_NO;
+    *body = 0;
+    for (line = nl + 1; line < stop && (nl = memchr(line, '\n', (size_t)(stop - line))) != NULL;
+         line = nl + 1) {
+        if (nl == line || (nl == line + 1 && *line == '\r')) {
+            *end = (size_t)(nl + 1 - start);
+            return AQ_PART_WHOLE;
+        }
+        http_body(line, nl, body);
+    }
+    return AQ_PART_MORE;
+}
+
+enum { RECORD_HEAD = 5, HELLO_HEAD = 4, HANDSHAKE = 22, CLIENT_HELLO = 1 };
+
+aq_part aq_payload_tls_part(const void *data, size_t len, uint8_t *joined, size_t cap,
+                            size_t *joined_len, size_t *end)
+{
+    const uint8_t *b = data;
+    size_t at = 0, n = RECORD_HEAD, want = SIZE_MAX;
+
+    while (at < len && n < want) {
+        size_t left = len - at, size, take_now;
+
+        if (b[at] != HANDSHAKE || (left > 1 && b[at + 1] != 3) || (left > 2 && b[at + 2] > 4))
+            return AQ_PART_NO;
+        if (left < RECORD_HEAD)
+            break;
+        size = (size_t)b[at + 3] << 8 | b[at + 4];
+        if (size == 0)
+            return AQ_PART_NO;
+        left -= RECORD_HEAD;
+        take_now = size < left ? size : left;
+        if (take_now > cap - n)
+            take_now = cap - n;
+        memcpy(joined + n, b + at + RECORD_HEAD, take_now);
+        n += take_now;
+        if (n > RECORD_HEAD && joined[RECORD_HEAD] != CLIENT_HELLO)
+            return AQ_PART_NO;
+        if (n >= RECORD_HEAD + HELLO_HEAD)
+            want = RECORD_HEAD + HELLO_HEAD +
+                   ((size_t)joined[6] << 16 | (size_t)joined[7] << 8 | joined[8]);
+        if (n == cap || left < size)
+            break;
+        at += RECORD_HEAD + size;
+    }
+    if (n > want)
+        n = want;
+    joined[0] = HANDSHAKE, joined[1] = 3, joined[2] = 1;
+    joined[3] = (uint8_t)((n - RECORD_HEAD) >> 8), joined[4] = (uint8_t)(n - RECORD_HEAD);
+    *joined_len = n;
+    *end = at;
+    return n == want ? AQ_PART_WHOLE : AQ_PART_MORE;
+}

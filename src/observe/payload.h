@@ -42,3 +42,20 @@ typedef struct aq_tls_hello {
 
 /* A TLS ClientHello, or the head of one. */
 bool aq_payload_tls(const void *data, size_t len, aq_tls_hello *ret);
+
+/* ---- streams: what came so far may be a part only ---- */
+
+typedef enum aq_part {
+    AQ_PART_NO,   /* it is something else */
+    AQ_PART_MORE, /* it could be, or is and goes on */
+    AQ_PART_WHOLE
+} aq_part;
+
+/* The head of an HTTP/1 request. WHOLE: it ends at `*end`, and a body of `*body` bytes follows
+ * (UINT64_MAX: nobody can say before it is there). */
+aq_part aq_payload_http_part(const void *data, size_t len, size_t *end, uint64_t *body);
+
+/* A TLS ClientHello in one or many records. `joined` gets it as one record, or what is there of it;
+ * WHOLE: it ends at `*end`. */
+aq_part aq_payload_tls_part(const void *data, size_t len, uint8_t *joined, size_t cap,
+                            size_t *joined_len, size_t *end);

@@ -111,6 +111,8 @@ static void unlink_task(aq_tracer *t, aq_task *k)
     aq_open_end(k);
     while (k->saved_count > 0)
         free(k->saved[--k->saved_count].many);
+    if (k->look)
+        aq_buf_free(&k->look->sent);
     free(k->look);
     free(k);
 }

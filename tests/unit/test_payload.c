@@ -174,13 +174,51 @@ static void greetings(void **state)
     assert_false(aq_payload_tls(m, len, &h));
 }
 
+static void parts(void **state)
+{
+    static const char head[] =
+        "POST /x HTTP/1.1\r\nHost: a.example\r\ncontent-length:  12 \r\n\r\nbody";
+    static const char *const none[] = {"get / HTTP/1.1\n", "GETTING STARTED\n", "GET x\n", " GET /",
+                                       "GET / HTCP/1"};
+    size_t whole = strlen(head) - 4, end = 0, len = 0;
+    uint8_t one[300], many[2000], joined[300];
+    uint64_t body = 0;
+    aq_tls_hello h;
+
+    (void)state;
+    for (size_t n = 0; n < whole; n++)
+        assert_int_equal(aq_payload_http_part(head, n, &end, &body), AQ_PART_MORE);
+    assert_int_equal(aq_payload_http_part(head, whole + 4, &end, &body), AQ_PART_WHOLE);
+    assert_int_equal(end, whole);
+    assert_int_equal(body, 12);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(aq_payload_http_part(none[i], strlen(none[i]), &end, &body), AQ_PART_NO);
+    len = hello(one, "\0\0\0\6\0\4\0\0\1a", 10);
+    for (size_t n = 1; n < len; n++)
+        assert_int_equal(aq_payload_tls_part(one, n, joined, sizeof joined, &whole, &end),
+                         AQ_PART_MORE);
+    /* A byte a record. */
+    for (size_t i = 5; i < len; i++)
+        memcpy(many + (i - 5) * 6, (uint8_t[]){22, 3, 1, 0, 1, one[i]}, 6);
+    len = (len - 5) * 6;
+    assert_int_equal(aq_payload_tls_part(many, len - 1, joined, sizeof joined, &whole, &end),
+                     AQ_PART_MORE);
+    assert_int_equal(aq_payload_tls_part(many, len, joined, sizeof joined, &whole, &end),
+                     AQ_PART_WHOLE);
+    assert_true(aq_payload_tls(joined, whole, &h));
+    assert_int_equal(h.name.len, 1);
+    assert_false(h.cut);
+    many[11] = 9; /* the type of the handshake was the first byte, this one is its length */
+    many[5] = 2;
+    assert_int_equal(aq_payload_tls_part(many, len, joined, sizeof joined, &whole, &end),
+                     AQ_PART_NO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(questions),
-        cmocka_unit_test(no_questions),
-        cmocka_unit_test(requests),
-        cmocka_unit_test(greetings),
+        cmocka_unit_test(questions), cmocka_unit_test(no_questions), cmocka_unit_test(requests),
+        cmocka_unit_test(greetings), cmocka_unit_test(parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
