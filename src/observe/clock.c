@@ -34,8 +34,13 @@ uint64_t aq_clock_now(const aq_tracer *t, int id)
  * after thousands of reads and not after millions. */
 void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads)
 {
+    uint64_t ns;
+
     k->reads = reads ? k->reads + 1 : 0;
-    t->clock += TICK_NS * (1 + k->reads / PATIENT_READS);
+    ns = TICK_NS * (1 + k->reads / PATIENT_READS);
+    t->clock += ns;
+    k->cpu += ns;
+    k->proc->cpu += ns;
 }
 
 uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns)
@@ -68,6 +73,8 @@ aq_step aq_try_time(aq_tracer *t, aq_task *k)
         if (id > CLOCK_TAI)
             return AQ_STEP_RUN; /* the kernel says what is wrong with it */
         now = aq_clock_now(t, id);
+        if (is_cpu(id) && !aq_usage_clock(t, k, id, &now))
+            return aq_answer(k, -EINVAL);
         if (!aq_regs_arg(k, 1))
             return aq_answer(k, -EFAULT);
         return give_time(k, aq_regs_arg(k, 1), now / second, now % second);

@@ -2,6 +2,7 @@
  * and said when it is closed (descriptor.c). What leaves through a socket is looked into. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -25,6 +26,35 @@ static bool is_entropy(const aq_fd *f)
            (strcmp(f->name, "/dev/urandom") == 0 || strcmp(f->name, "/dev/random") == 0);
 }
 
+/* "/proc/12/mem", "/proc/12/task/13/mem": whose memory a descriptor is; 0: it is no memory. */
+static int64_t memory_of(const aq_fd *f)
+{
+    static const char proc[] = "/proc/";
+    size_t len = f->name ? strlen(f->name) : 0;
+    char *end;
+    long pid;
+
+    if (f->kind != AQ_FD_FILE || len < sizeof proc + 4 ||
+        strncmp(f->name, proc, sizeof proc - 1) != 0 || strcmp(f->name + len - 4, "/mem") != 0)
+        return 0;
+    pid = strtol(f->name + sizeof proc - 1, &end, 10);
+    return *end == '/' ? pid : 0;
+}
+
+/* It reaches into memory past mprotect and past everybody's calls. */
+static void note_memory(aq_tracer *t, aq_task *k, const aq_fd *f, bool write, long result)
+{
+    int64_t target = memory_of(f);
+    aq_event e = aq_event_of(AQ_EVENT_PROCESS, write ? "poke" : "peek");
+
+    if (target == 0)
+        return;
+    aq_event_object(&e, f->name);
+    aq_event_number(&e, "target", target);
+    e.result = result;
+    aq_note(t, k, &e);
+}
+
 void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
 {
     aq_fd *f = aq_fd_slot(t, k, fd);
@@ -45,6 +75,8 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
         e = aq_event_of(AQ_EVENT_FILE, write ? "write" : "read");
     if (f && result >= 0)
         *seen = true;
+    if (f)
+        note_memory(t, k, f, write, result);
     aq_event_object(&e, f ? f->name : NULL);
     e.result = result;
     aq_note(t, k, &e);

@@ -64,6 +64,8 @@ void aq_decode_child(aq_tracer *t, aq_task *k, aq_task *child)
     aq_event_number(&e, "child", thread ? child->ordinal : child->proc->ordinal);
     aq_event_object(&e, k->proc->exe);
     e.result = aq_inner_number(child);
+    if (!thread)
+        child->proc->inner = (pid_t)e.result;
     aq_note(t, k, &e);
 }
 

@@ -148,9 +148,13 @@ void aq_note_wait(aq_tracer *t, aq_task *k, long result)
 void aq_note_now(aq_tracer *t, aq_task *k, long result)
 {
     aq_event e = aq_event_of(AQ_EVENT_CLOCK, "now");
-    bool by_clock = k->nr == AQ_NR_clock_gettime;
+    int clock = CLOCK_REALTIME;
 
-    aq_event_number(&e, "clock", by_clock ? aq_arg_int(k, 0) : CLOCK_REALTIME);
+    if (k->nr == AQ_NR_clock_gettime)
+        clock = aq_arg_int(k, 0);
+    else if (k->nr == AQ_NR_times || k->nr == AQ_NR_sysinfo)
+        clock = CLOCK_BOOTTIME;
+    aq_event_number(&e, "clock", clock);
     aq_event_text(&e, "call", k->row->name);
     e.result = result < 0 && result >= -4095 ? result : 0;
     aq_note(t, k, &e);

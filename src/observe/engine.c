@@ -6,7 +6,17 @@
  *  E2  arguments are read only at an entry stop, and the call runs before any other task does.
  *  E3  a call that the table does not know, or refuses, was trapped by the kernel before we saw it.
  *  E4  every call of the world passes on_entry or on_trap once as a first attempt, and is counted.
- */
+ *
+ * Why nobody can change an argument between our look and the kernel's: whoever could write into
+ * that memory is a task of this world (a thread, a process with the same shared mapping or file,
+ * one that writes /proc/PID/mem), and by E1 none runs between the stop at which we look and the
+ * call itself. Whoever is not a task does not exist: io_uring and asynchronous I/O, userfaultfd and
+ * foreign process_vm_writev are refused; no debugger can attach where we do. A call that waited is
+ * made anew, after others ran, so everything is looked at again for each attempt
+ * (aq_engine_attempt). Bytes that were sent are ours once the call has returned: vmsplice copies
+ * (park_copy.c) and SO_ZEROCOPY is refused, so no page of the program is sent later than it was
+ * read. A file that sendfile or splice sent can still be changed while it lies in the socket: there
+ * the other side's record is the truth. */
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
@@ -125,7 +135,7 @@ static void begin(aq_tracer *t, aq_task *k)
         p->unknown++;
     t->end.calls++;
     t->quantum++;
-    aq_clock_tick(t, k, k->row->attempt == aq_try_time);
+    aq_clock_tick(t, k, k->row->attempt == aq_try_time || k->row->attempt == aq_try_usage);
     if (t->plan.calls && t->end.calls > t->plan.calls)
         t->end.stop = AQ_STOP_CALLS;
 }

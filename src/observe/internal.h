@@ -24,7 +24,8 @@ enum {
     AQ_TASKS = 4096,       /* at once */
     AQ_FD_SLOTS = 64,      /* remembered descriptors of one process */
     AQ_PATH = 4096,
-    AQ_SAVED = 4, /* places that an attempt overwrites */
+    AQ_ENDED = 1024, /* processes that nobody waited for yet */
+    AQ_SAVED = 4,    /* places that an attempt overwrites */
     AQ_SAVED_BYTES =
         65536, /* of one of them: a descriptor set of 524,288, semaphores by thousands */
 };
@@ -139,6 +140,7 @@ struct aq_task {
     bool masked;      /* the call has a signal mask of its own, `mask` */
     uint64_t mask;
     uint64_t flags; /* of a clone */
+    uint64_t cpu;   /* virtual time that it used */
     uint32_t reads; /* of the clock, in a row */
     uint32_t ticks; /* of the wall clock since its last stop */
     long answer;
@@ -202,6 +204,7 @@ struct aq_proc {
     uint32_t parent;         /* ordinal */
     uint64_t space;          /* address space: shared after CLONE_VM, new after exec */
     uint32_t tasks, threads; /* alive; ever made */
+    uint64_t cpu, children;  /* virtual time used: by its tasks, by children that it waited for */
     int fd_space;            /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
     pid_t inner;             /* its number in its own pid namespace, 0 while not asked for */
     int fd_folder;           /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
@@ -215,6 +218,12 @@ struct aq_proc {
     aq_task *vforked; /* parent's task that waits for us, or NULL */
     aq_proc *next;
 };
+
+/* A process that ended, until its parent asks. */
+typedef struct aq_ended {
+    pid_t inner;
+    uint64_t cpu, children;
+} aq_ended;
 
 struct aq_tracer {
     aq_tracer_plan plan;
@@ -245,6 +254,8 @@ struct aq_tracer {
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
     struct aq_talks *talks;
+    aq_ended ended[AQ_ENDED]; /* the newest */
+    uint32_t next_ended;
 };
 
 /* The attempts that calls.def names, and what follows them. park_io.c, park_poll.c, park_wait.c,
@@ -253,9 +264,10 @@ aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select,
     aq_try_lock, aq_try_file_lock, aq_try_watch, aq_try_limit, aq_try_ipc, aq_try_open,
     aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer, aq_try_signal_wait, aq_try_kill,
     aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit, aq_try_prctl, aq_try_seccomp,
-    aq_try_ptrace, aq_try_message, aq_try_copy, aq_try_queue;
+    aq_try_ptrace, aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_usage(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result);
@@ -361,6 +373,13 @@ uint64_t aq_clock_now(const aq_tracer *t, int id);        /* in nanoseconds of t
 void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads); /* for one call, or look at the clock */
 void aq_clock_left(aq_tracer *t, aq_task *k); /* to the task, of a sleep that is interrupted */
 uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns);
+
+/* usage.c */
+void aq_usage_end(aq_tracer *t, const aq_proc *p);
+/* `usage`: where a struct rusage goes, or 0. */
+void aq_usage_waited(aq_tracer *t, aq_task *k, pid_t child, uint64_t usage, bool reaped);
+/* What a clock of processor time says; false when it is none that we know. */
+bool aq_usage_clock(aq_tracer *t, aq_task *k, int id, uint64_t *ret);
 
 /* timer.c */
 uint64_t aq_timer_next(const aq_tracer *t); /* UINT64_MAX: none */

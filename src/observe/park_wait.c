@@ -58,8 +58,14 @@ static int32_t child_of(const aq_task *k, long result)
 
 aq_step aq_after_wait(aq_tracer *t, aq_task *k, long *result)
 {
-    if (child_of(k, *result) == 0 && !(aq_regs_arg(k, options_at(k)) & WNOHANG))
+    uint64_t options = aq_regs_arg(k, options_at(k));
+    int32_t child = child_of(k, *result);
+
+    if (child == 0 && !(options & WNOHANG))
         return again(t, k);
+    if (child > 0)
+        aq_usage_waited(t, k, child, aq_regs_arg(k, k->nr == SYS_wait4 ? 3 : 4),
+                        !(options & WNOWAIT));
     return AQ_STEP_RUN;
 }
 

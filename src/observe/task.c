@@ -147,6 +147,7 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     if (p->tasks > 0)
         return;
     aq_decode_end(t, p, status);
+    aq_usage_end(t, p);
     aq_timer_forget(t, p);
     wake_vfork(t, p);
     free_proc(t, p);

@@ -32,3 +32,13 @@ def test_a_request_is_what_was_sent(tmp_path):
     assert out == "/evil\n"
     assert [(e["object"], e["args"]["target"]) for e in events if e["op"] == "http-request"] == [
         ("evil.example", "/evil")]  # fmt: skip
+
+
+def test_memory_of_others(tmp_path):
+    out, events, _ = watch(tmp_path, BUILD / "tests/observe/reach", how=["--apart"])
+    assert out.startswith("2 ")
+    pokes = [e for e in events if e["op"] == "poke"]
+    forks = [e["result"] for e in events if e["op"] == "fork"]
+    assert [e["args"]["target"] for e in pokes] == [1, *forks]
+    assert [e["object"] for e in pokes] == [f"/proc/{n}/mem" for n in (1, *forks)]
+    assert not [e for e in events if e["op"] == "peek"]  # /proc/meminfo is nobody's memory
