@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -17,7 +18,7 @@
 #include "kernel/syscalls.h"
 #include "sandbox/census.h"
 
-enum { LOOK_EVERY_US = 20000, READ_AT_ONCE = 64 << 10 };
+enum { LOOK_EVERY_US = 20000, FILES_EVERY = 4, READ_AT_ONCE = 64 << 10 };
 
 /* A signal handler has no other way to its object; a keeper has one world. */
 static aq_attendant *attendant;
@@ -58,6 +59,7 @@ static void look_at_processes(aq_attendant *a)
 {
     const aq_cgroup *g = &a->world->cgroup;
     const uint64_t *most = a->world->limits.most;
+    struct stat st;
     aq_census c;
 
     if (g->memory && g->pids && g->cpu)
@@ -70,6 +72,9 @@ static void look_at_processes(aq_attendant *a)
         stop(a, AQ_LIMIT_MEMORY);
     else if (!g->cpu && c.cpu_ns > most[AQ_LIMIT_CPU_NS])
         stop(a, AQ_LIMIT_CPU_NS);
+    if (!g->memory && a->looks++ % FILES_EVERY == 0 && fstat(a->world->disk, &st) == 0 &&
+        aq_census_files(a->world->proc, st.st_dev) > most[AQ_LIMIT_MEMORY])
+        stop(a, AQ_LIMIT_MEMORY);
     if (c.memory > a->peak_memory)
         a->peak_memory = c.memory;
     if (c.cpu_ns > a->cpu_ns)

@@ -26,7 +26,8 @@ typedef struct aq_attendant {
     aq_stream in, out[2];
     uint64_t deadline_ms;
     uint64_t peak_memory, cpu_ns; /* as counted by us, where no cgroup counts */
-    bool has_status;              /* init told how the payload ended */
+    unsigned looks;
+    bool has_status; /* init told how the payload ended */
     int status;
     bool empty;            /* nobody but init is left */
     bool init_gone;        /* it says nothing more */

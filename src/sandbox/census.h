@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef struct aq_census {
     uint64_t tasks;  /* processes and threads, init not counted */
@@ -14,3 +15,6 @@ typedef struct aq_census {
 void aq_census_take(int proc, aq_census *ret);
 /* Bytes resident, shared pages counted once. Slower. */
 uint64_t aq_census_memory(int proc);
+/* Bytes of memory files that processes hold open, mapped or not: files without a name that are not
+ * on the device `disk`, which has a quota. Looks at so many descriptors at most. */
+uint64_t aq_census_files(int proc, dev_t disk);

@@ -366,8 +366,13 @@ def test_bombs(worlds):
             assert 19_000_000 < sum(c["size"] for c in said["changes"]) <= 20_000_000
         if limit.startswith("output"):
             assert {o["stream"]: o["bytes"] for o in said["outputs"]} == {"stdout": 0, "stderr": 1_000_000}
+    # Memory that is in no process: files in memory that nobody maps.
+    said, _ = worlds.python("import os\nf = []\nwhile 1:\n f.append(os.memfd_create('m'))\n"
+                            " for i in range(16): os.write(f[-1], bytes(1 << 20))",
+                            limits=["memory=100000000", "disk-bytes=100000000"])
+    assert said["exit"]["kind"] == "budget" and said["limit"] == "memory", said["exit"]
     # The twins: the same acts within the limits.
-    said, out = worlds.python("import os\nb = bytearray(30 << 20)\nopen('/tmp/x', 'wb').write(b[:1 << 20])\n"
+    said, out = worlds.python("import os\nos.write(os.memfd_create('m'), bytes(20 << 20))\nb = bytearray(30 << 20)\nopen('/tmp/x', 'wb').write(b[:1 << 20])\n"
                               "for i in range(20): os.mkdir(f'/tmp/d{i}')\n"
                               "for i in range(8):\n if os.fork() == 0: os._exit(0)\n"
                               "for i in range(8): os.wait()\nprint('y' * 1000)", limits=BOMBS.keys() - {"wall-ms=400"})
