@@ -399,7 +399,7 @@ def test_a_limit_is_told_by_the_call_that_met_it(worlds):
 
 def test_slow(worlds):
     """A tenth of a processor, where the host has a mechanism for it; else that is said."""
-    code = "import os\nwhile sum(os.times()[:2]) < 0.3: pass"
+    code = "for i in range(6 * 10**6): pass"
     begun = time.monotonic()
     said, _ = worlds.python(code, limits=["cpu-percent=10"])
     took = time.monotonic() - begun
@@ -407,7 +407,8 @@ def test_slow(worlds):
     if said["containment"]["rate"] == "none":
         assert worlds.user == "plain" or not os.path.exists("/sys/fs/cgroup/cpu"), said["containment"]
     else:
-        assert said["containment"]["rate"].startswith("cgroup") and took > 1.5
+        assert said["containment"]["rate"].startswith("cgroup")
+        assert took * 10**9 > 4 * said["resources"]["cpu_ns"] > 0, (took, said["resources"])
     said, _ = worlds.run("true")
     assert said["containment"]["rate"] == "one processor"
 
