@@ -38,6 +38,7 @@ struct aq_jail {
     bool closed;   /* the child's end is closed */
     bool greeted;  /* HELLO has come */
     bool finished; /* our END was sent */
+    bool deaf;     /* it takes no requests any more; what it said counts */
     bool ended;    /* theirs was good */
     int failed;    /* the first failure; sticky */
     aq_err why;
@@ -393,6 +394,7 @@ static ssize_t send_some(int fd, struct iovec *iov, size_t count, const int *fds
     return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* -EPIPE when nobody is there to take it; the jail has not failed by that. */
 static int request(aq_jail *j, uint16_t type, const void *payload, size_t len, const int *fds,
                    size_t fd_count, aq_err *err)
 {
@@ -412,15 +414,47 @@ static int request(aq_jail *j, uint16_t type, const void *payload, size_t len, c
         if (n >= 0)
             done += (size_t)n;
         else if (errno == EPIPE || errno == ECONNRESET)
-            return died(j, err);
+            return -EPIPE;
         else if (errno != EAGAIN && errno != EINTR)
             return fail(j, -errno, "cannot be written to", err);
         else if ((r = wait_for(j, POLLIN | POLLOUT, err)) < 0)
             return r;
         else if (j->closed)
-            return died(j, err);
+            return -EPIPE;
     }
     return 0;
+}
+
+/* Is its last word in what was read and not yet looked at? */
+static bool said_last(const aq_jail *j)
+{
+    aq_jail_head head;
+
+    for (size_t at = j->in_at; j->in.len - at >= sizeof head; at += sizeof head + head.len) {
+        memcpy(&head, j->in.data + at, sizeof head);
+        if (head.len > j->in.len - at - sizeof head)
+            break;
+        if (head.type == AQ_JAIL_END || head.type == AQ_JAIL_FAILED)
+            return true;
+    }
+    return false;
+}
+
+/* A child may end before it has taken every request, having said all it has to say or why it gave
+ * up: then what it said counts, and whoever reads it is told. */
+static int request_or_deaf(aq_jail *j, uint16_t type, const void *payload, size_t len,
+                           const int *fds, size_t fd_count, aq_err *err)
+{
+    int r = j->deaf ? 0 : request(j, type, payload, len, fds, fd_count, err);
+
+    if (r == 0 || j->failed)
+        return r;
+    for (r = 0; r == 0 && !j->closed;)
+        r = wait_for(j, POLLIN, err);
+    if (r == 0 && !said_last(j))
+        r = died(j, err);
+    j->deaf = true;
+    return r;
 }
 
 int aq_jail_request(aq_jail *j, uint16_t type, const void *payload, size_t len, const int *fds,
@@ -431,7 +465,7 @@ int aq_jail_request(aq_jail *j, uint16_t type, const void *payload, size_t len, 
     if (len > AQ_JAIL_FRAME || fd_count > AQ_JAIL_FRAME_FDS || type >= AQ_JAIL_OWN || j->finished ||
         j->ended)
         return aq_fail(err, -EMSGSIZE, "jail: not a possible request");
-    return request(j, type, payload, len, fds, fd_count, err);
+    return request_or_deaf(j, type, payload, len, fds, fd_count, err);
 }
 
 int aq_jail_finish(aq_jail *j, aq_err *err)
@@ -441,7 +475,7 @@ int aq_jail_finish(aq_jail *j, aq_err *err)
     if (j->finished || j->ended)
         return 0;
     j->finished = true;
-    return request(j, AQ_JAIL_END, NULL, 0, NULL, 0, err);
+    return request_or_deaf(j, AQ_JAIL_END, NULL, 0, NULL, 0, err);
 }
 
 static int greeting(aq_jail *j, size_t len, aq_err *err)

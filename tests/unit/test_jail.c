@@ -473,6 +473,38 @@ static void death_while_writing(void **state)
 }
 
 #if !AQ_JAIL_SANITIZED /* a sanitizer needs terabytes of addresses, so the limit is off there */
+/* A child that has said everything, or why it gave up, is heard: the request that it did not wait
+ * for is no failure. */
+static void requests_after_the_end(void **state)
+{
+    siginfo_t gone;
+
+    (void)state;
+    for (int gave_up = 0; gave_up < 2; gave_up++) {
+        aq_err err = {0};
+        aq_auto_fd int fd = aq_temp_fd(NULL, &err);
+        const void *payload;
+        uint16_t type;
+        size_t len;
+        aq_jail *j;
+
+        assert_int_equal(
+            aq_jail_start(gave_up ? "gives_up" : "given", (int[]){fd, fd}, 2, &j, &err), 0);
+        assert_int_equal(waitid(P_ALL, 0, &gone, WEXITED | WNOWAIT), 0);
+        assert_int_equal(aq_jail_request(j, 1, "late", 4, NULL, 0, &err), 0);
+        assert_int_equal(aq_jail_request(j, 1, "later", 5, NULL, 0, &err), 0);
+        assert_int_equal(aq_jail_finish(j, &err), 0);
+        if (gave_up) {
+            assert_int_equal(aq_jail_next(j, &type, &payload, &len, &err), -EPIPE);
+            assert_non_null(strstr(err.text, "cannot make sense"));
+        } else {
+            assert_int_equal(aq_jail_next(j, &type, &payload, &len, &err), 1);
+            assert_int_equal(aq_jail_next(j, &type, &payload, &len, &err), 0);
+        }
+        aq_jail_stop(j);
+    }
+}
+
 static void memory_is_bounded(void **state)
 {
     aq_err err = {0};
@@ -681,6 +713,7 @@ int main(int argc, char **argv)
 #if AQ_JAIL_SANITIZED
         cmocka_unit_test(reports_of_sanitizers_are_not_swallowed),
 #else
+        cmocka_unit_test(requests_after_the_end),
         cmocka_unit_test(memory_is_bounded),
 #endif
         cmocka_unit_test(frames_are_counted),
