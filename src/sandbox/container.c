@@ -51,8 +51,24 @@ static void wait_gone(int fd, short events)
 
 /* ---- the warden ---- */
 
-/* Root only: waits for the end of front and keeper, who may both be killed, and removes what is
- * left of their cgroups: the keeper has no right to. It reads nothing. */
+/* The kernel shows the tops of the trees as read-only folders even to root; a user has groups of
+ * his own or none. */
+static int lock_warden(const aq_aquarium *aq, aq_err *err)
+{
+    uint64_t needed = UINT64_C(1) << CAP_KILL | UINT64_C(1) << CAP_DAC_OVERRIDE;
+    int r = 0;
+
+    if (aq->world.privileged)
+        r = aq_process_no_way_up(err);
+    if (r == 0)
+        r = aq_process_keep_capabilities(aq->world.privileged ? needed : 0, err);
+    if (r == 0)
+        r = aq_process_no_new_privileges(err);
+    return r < 0 ? r : aq_lock(AQ_OWN_WARDEN, err);
+}
+
+/* Waits for the end of front and keeper, who may both be killed, and removes what is left of their
+ * cgroups: the keeper has no right to. It reads nothing. */
 _Noreturn static void warden(aq_aquarium *aq, pid_t front)
 {
     aq_err err = {0};
@@ -72,11 +88,7 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     owner = (int)syscall(SYS_pidfd_open, front, 0);
     if (getppid() != front)
         close_fd(&owner); /* it is gone already */
-    /* The kernel shows the tops of the trees as read-only folders even to root. */
-    if (aq_process_no_way_up(&err) < 0 ||
-        aq_process_keep_capabilities(UINT64_C(1) << CAP_KILL | UINT64_C(1) << CAP_DAC_OVERRIDE,
-                                     &err) < 0 ||
-        aq_process_no_new_privileges(&err) < 0 || aq_lock(AQ_OWN_WARDEN, &err) < 0)
+    if (lock_warden(aq, &err) < 0)
         _exit(70);
     while (read(aq->life, &byte, 1) < 0 && errno == EINTR)
         ;
@@ -90,8 +102,6 @@ static int start_warden(aq_aquarium *aq, aq_err *err)
 {
     pid_t front = getpid();
 
-    if (!aq->world.privileged)
-        return 0;
     aq->warden = fork();
     if (aq->warden == 0)
         warden(aq, front);
@@ -235,10 +245,13 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
     if ((r = make_lines(aq, life, control, err)) < 0 || (r = start_keeper(aq, err)) < 0 ||
-        (r = start_warden(aq, err)) < 0)
+        (aq->world.privileged && (r = start_warden(aq, err)) < 0))
         return r;
     if (aq->world.privileged || geteuid() != 0) /* a root who becomes nobody has no way into them */
         make_groups(aq);
+    /* Few users may make groups: for the others nobody need wait. */
+    if (!aq->world.privileged && aq->world.cgroup.into >= 0 && (r = start_warden(aq, err)) < 0)
+        return r;
     r = aq_message_send_groups(aq->control, &aq->world.cgroup, err);
     if (r == -EPIPE) { /* a keeper that failed has said why */
         aq_message m;

@@ -5,8 +5,8 @@
  *
  * - The front asks, prints, makes and removes the cgroups. It never touches what the payload says
  *   but through bounded messages.
- * - The warden (root only) sleeps until front and keeper are gone and then removes the cgroups: the
- *   keeper has no right to by then. It reads nothing.
+ * - The warden sleeps until front and keeper are gone and then removes the cgroups: the keeper has
+ *   no right to by then. It reads nothing. A user who may make no cgroup has none.
  * - The keeper makes the world and watches the payload, from outside of its pid namespace. Before
  *   the world it becomes somebody whom nothing else on the host is: as root by taking an unused
  *   identity, else by a user namespace of its own. While init builds it gives up every right, sees
@@ -66,7 +66,7 @@ typedef struct aq_world {
     aq_containment held;
     aq_cgroup cgroup;
     aq_root root;
-    bool privileged;  /* made by root, who has a warden remove the cgroups */
+    bool privileged;  /* made by root */
     bool own_ids;     /* identities of our own were taken */
     aq_id_map ids[2]; /* the last one is the payload's */
     size_t id_count;

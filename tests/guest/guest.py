@@ -40,13 +40,13 @@ def copy(path, root):
         shutil.copy2(os.path.realpath(path), to)
 
 
-def fill(root):
+def fill(root, tools):
     for folder in ("proc", "sys", "dev", "run", "tmp", "root", "etc", "home/plain", "guest"):
         (root / folder).mkdir(parents=True)
     for name in LINKS:
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
-    for tool in TOOLS:
+    for tool in tools:
         for path in (tool, *libraries(tool)):
             copy(path, root)
     modules = pathlib.Path(f"/usr/lib/python3.{sys.version_info.minor}")
@@ -63,16 +63,19 @@ def fill(root):
             shutil.copy2(program, root / "usr/bin" / program.name)
             for path in libraries(program):
                 copy(path, root)
-    shutil.copy2(HERE / "inside.py", root / "guest/inside.py")
-    (root / "guest/inside.py").chmod(0o755)
+    for script in ("inside.py", "suite.py"):
+        shutil.copy2(HERE / script, root / "guest" / script)
+        (root / "guest" / script).chmod(0o755)
     shutil.copytree(ROOT / "examples/hello-skill", root / "guest/skill")
 
 
-def disk(place):
-    """A file system image with all of it; everything in it belongs to root."""
+def disk(place, tools=TOOLS, more=None):
+    """A file system image with all of it, and what `more` puts there; all belongs to root."""
     root, image = place / "root", place / "disk"
     root.mkdir()
-    fill(root)
+    fill(root, tools)
+    if more:
+        more(root)
     used = int(subprocess.run(["du", "-sm", root], check=True, capture_output=True, text=True).stdout.split()[0])
     subprocess.run(["/sbin/mke2fs", "-q", "-t", "ext4", "-E", "root_owner=0:0", "-d", root, image,
                     f"{used + used // 4 + 512}M"], check=True, capture_output=True)
@@ -80,18 +83,23 @@ def disk(place):
     return image
 
 
-def boot(place, seconds):
-    """Boots, waits for the end, gives what inside.py wrote and the console's text."""
+def boot(place, image, seconds, first="inside.py"):
+    """Boots, waits for the end, gives what its first process wrote."""
     out, console = place / "out", place / "console"
     accel = os.environ.get("AQUARIUM_GUEST_ACCEL", "tcg")  # kvm, where that works
     command = ["qemu-system-x86_64", "-accel", accel, "-cpu", "host" if accel == "kvm" else "max",
                "-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                "-kernel", kernel(), "-append",
-               "console=ttyS0 quiet panic=-1 root=/dev/nvme0n1 rw init=/guest/inside.py",
-               "-drive", f"if=none,id=disk,format=raw,snapshot=on,file={disk(place)}",
+               f"console=ttyS0 quiet panic=-1 root=/dev/nvme0n1 rw init=/guest/{first}",
+               "-drive", f"if=none,id=disk,format=raw,snapshot=on,file={image}",
                "-device", "nvme,drive=disk,serial=disk",
                "-serial", f"file:{console}", "-serial", f"file:{out}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        # What runs inside has its own patience and would have said what hung: this is the emulator.
+        print(f"the machine said nothing for {seconds} s and is started again")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     text = console.read_text(errors="replace") if console.exists() else ""
     assert done.returncode == 0, (done.stderr, text[-3000:])
     try:

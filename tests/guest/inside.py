@@ -3,10 +3,13 @@
 program in it as root and as a plain user, and writes what it saw as one JSON object to the second
 serial line. It judges nothing: test_guest.py does, outside."""
 import ctypes
+import fcntl
 import json
 import os
 import pathlib
 import signal
+import socket
+import struct
 import subprocess
 import time
 import traceback
@@ -15,6 +18,7 @@ import tty
 LIBC = ctypes.CDLL(None, use_errno=True)
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 PLAIN = 1000
+PATIENCE = 60  # seconds for one run
 HOG = "b = []\nwhile True: b.append(bytearray(1 << 20))"
 BOMB = "import os, time\nfor i in range(60):\n    if os.fork() == 0: time.sleep(50); os._exit(0)\ntime.sleep(50)"
 SPIN = "while True: pass"
@@ -42,8 +46,14 @@ def prepare():
     mount("sys", "/sys", "sysfs")
     mount("dev", "/dev", "devtmpfs")
     mount("run", "/run", "tmpfs")
-    mount("tmp", "/tmp", "tmpfs")
-    os.chmod("/tmp", 0o1777)
+    for place in ("/tmp", "/dev/shm"):
+        os.makedirs(place, exist_ok=True)
+        mount("tmpfs", place, "tmpfs")
+        os.chmod(place, 0o1777)
+    for name, to in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        os.symlink(f"/proc/self/{to}", f"/dev/{name}")
+    with socket.socket() as s:  # loopback, up as everywhere: SIOCSIFFLAGS, IFF_UP
+        fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 1))
     mount("cgroup2", GROUPS, "cgroup2")
     os.chown("/home/plain", PLAIN, PLAIN)
     LIBC.sethostname(b"guest", 5)
@@ -78,12 +88,28 @@ def groups():
 def processes():
     found = {}
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and entry != "1":
+        if entry.isdigit() and entry not in ("1", str(os.getpid())):
             try:
                 if os.readlink(f"/proc/{entry}/exe"):
                     found[int(entry)] = pathlib.Path(f"/proc/{entry}/comm").read_text().strip()
             except OSError:
                 pass  # a thread of the kernel, or gone
+    return found
+
+
+def stacks():
+    """Where everybody waits, for what hangs."""
+    def read(pid, name):
+        return pathlib.Path(f"/proc/{pid}/{name}").read_text()
+
+    found = []
+    for pid, name in processes().items():
+        try:
+            state = [line for line in read(pid, "status").splitlines()
+                     if line.startswith(("State:", "PPid:", "TracerPid:"))]
+            found.append([pid, name, *state, read(pid, "syscall").strip(), read(pid, "stack")])
+        except OSError:
+            pass
     return found
 
 
@@ -106,7 +132,7 @@ def remains(mounts):
 
 class Guest:
     def __init__(self):
-        self.places = groups()
+        self.places, self.hung = groups(), 0
         self.mounts = pathlib.Path("/proc/self/mountinfo").read_text()
         self.said = {"kernel": os.uname().release, "runs": {}, "kills": {},
                      "landlock": LIBC.syscall(444, None, 0, 1),  # its version
@@ -131,17 +157,21 @@ class Guest:
         args = [*verb, *(["--limit", limits] if limits else []), *(["--", *command] if command else [])]
         p = self.start(place, *args, stdin=subprocess.DEVNULL)
         try:
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            p.kill()
-            out, err = p.communicate()
-            err += "\nkilled after 60 s"
+            out, err = "", f"not over after {PATIENCE} s: {stacks()}"
+            for pid in processes():  # all of them, or its pipes stay open
+                os.kill(pid, signal.SIGKILL)
+            p.wait()
+            self.hung += 1
         try:
             said = json.loads(out)
         except ValueError:
             said = None
         self.said["runs"][name] = {"place": place, "status": p.returncode, "said": said, "stderr": err[-5000:],
                                    "seconds": round(time.monotonic() - begun, 2), "left": remains(self.mounts)}
+        if self.hung == 2:
+            raise RuntimeError(f"a second run hung: {name}, {err}")
 
     def kill(self, name, place, victim):
         """A world that waits for input, and one of its processes killed."""
@@ -173,21 +203,25 @@ class Guest:
                      limits="memory=100000000,disk-bytes=1000000")
             self.run(f"{place} processes", place, "/usr/bin/python3", "-c", BOMB, limits="processes=10")
             self.run(f"{place} cpu", place, "/usr/bin/python3", "-c", SPIN, limits="cpu-ns=1500000000")
+            self.run(f"{place} rate", place, "/usr/bin/python3", "-c", SPIN,
+                     limits="cpu-ns=800000000,cpu-percent=25")
             for victim in ("aquarium-keeper", "front"):
                 self.kill(f"{place} {victim}", place, victim)
             self.run(f"{place} again", place, "true")
 
 
-def main():
-    prepare()
-    begun = time.monotonic()
-    try:
-        guest = Guest()
-        said = guest.said
-        guest.everything()
-    except BaseException:
-        said = {**(said if "said" in locals() else {}), "failure": traceback.format_exc()}
-    said["seconds"] = round(time.monotonic() - begun, 1)
+def as_init(work):
+    """Runs `work` in a child and takes every orphan in, as the first process of a host does."""
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(1)
+    while True:
+        os.wait()  # the machine ends before this one does
+
+
+def tell(said):
+    """The last act: what was seen, and the end of the machine."""
     with open("/dev/ttyS1", "wb", buffering=0) as line:
         tty.setraw(line.fileno())
         data = json.dumps(said).encode()
@@ -198,4 +232,17 @@ def main():
     LIBC.reboot(0x1234567)  # with -no-reboot: the end
 
 
-main()
+def main():
+    prepare()
+    begun, said = time.monotonic(), {}
+    try:
+        guest = Guest()
+        said = guest.said
+        guest.everything()
+    except BaseException:
+        said["failure"] = traceback.format_exc()
+    tell({**said, "seconds": round(time.monotonic() - begun, 1)})
+
+
+if __name__ == "__main__":
+    as_init(main)
