@@ -1,0 +1,93 @@
+/* Private to decoy/: seeded draws, and the functions that make values of texts. */
+#pragma once
+
+#include "decoy/decoy.h"
+
+/* ---- draw.c ---- */
+
+/* Bytes that depend on a key, a name and nothing else. */
+typedef struct aq_stream {
+    const uint8_t *key;
+    const char *name;
+    uint32_t counter;
+    unsigned used; /* of the block; all of it in the beginning */
+    uint8_t block[32];
+} aq_stream;
+
+aq_stream aq_stream_of(const uint8_t key[static 32], const char *name);
+void aq_stream_bytes(aq_stream *s, void *out, size_t len);
+uint32_t aq_stream_below(aq_stream *s, uint32_t limit); /* 0 … limit - 1 */
+
+/* What one world draws from. Both worlds of a seed share the pair's key. */
+typedef struct aq_draws {
+    uint8_t pair[32], own[32];
+    aq_side side;
+} aq_draws;
+
+void aq_draws_begin(aq_draws *d, const aq_seed *seed, aq_side side);
+
+/* The draws of one decoy. */
+typedef struct aq_lot {
+    aq_stream pair, own;
+    aq_side side;
+} aq_lot;
+
+aq_lot aq_lot_of(const aq_draws *d, const char *name);
+/* Of `limit` ≥ 2 things: never the same in A and B. */
+uint32_t aq_lot_apart(aq_lot *l, uint32_t limit);
+void aq_lot_piece(aq_lot *l, const aq_pack *pack, const aq_piece *p, aq_buf *out);
+
+/* ---- functions ---- */
+
+/* Key pairs that were computed before: half of the time that a world takes. */
+typedef enum aq_key_kind { AQ_KEY_ED25519, AQ_KEY_P256, AQ_KEY_PGP } aq_key_kind;
+
+typedef struct aq_key_cache {
+    struct {
+        aq_key_kind kind;
+        const char *name;
+        uint8_t result[65]; /* public point, or fingerprint */
+    } row[16];
+    size_t count;
+} aq_key_cache;
+
+/* What a function may use beside its text. */
+typedef struct aq_making {
+    const aq_pack *pack;
+    const aq_draws *draws;
+    aq_key_cache *cache;
+    aq_lot *lot;     /* of this decoy */
+    const char *key; /* name of the key pair, or NULL */
+    const char *text;
+    size_t len;
+} aq_making;
+
+/* Appends the value. -EINVAL when the text is not what the function takes. */
+int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *err);
+
+/* values.c */
+int aq_value_crc62(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_macaroon(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_wif(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_bip39(const aq_making *m, aq_buf *out, aq_err *err);
+void aq_url64(const void *data, size_t len, aq_buf *out);
+/* base64 in lines of `width`, each with its end. */
+void aq_base64_lines(const void *data, size_t len, size_t width, aq_buf *out);
+void aq_put_u32(aq_buf *out, uint32_t n); /* big-endian */
+
+/* keys.c */
+void aq_key_seed(const aq_draws *d, const char *key, uint8_t out[static 32]);
+/* `name` must live as long as the cache, so only names of the pack are kept. */
+const uint8_t *aq_key_cached(const aq_making *m, aq_key_kind kind, const char *name);
+void aq_key_keep(const aq_making *m, aq_key_kind kind, const char *name, const uint8_t *result,
+                 size_t len);
+int aq_key_ssh_private(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_ssh_public(const aq_making *m, aq_buf *out, aq_err *err);
+
+/* x509.c */
+int aq_key_ec_private(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_certificate(const aq_making *m, aq_buf *out, aq_err *err);
+
+/* pgp.c */
+int aq_key_pgp_private(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_pgp_fingerprint(const aq_making *m, aq_buf *out, aq_err *err);

@@ -1,0 +1,388 @@
+/* One world's decoys: values first, then environment, facts and files, and where each value stands
+ * in them. Nothing is drawn twice, and every place is known from the making, not by searching. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decoy/internal.h"
+
+/* A decoy that stands in another one. */
+typedef struct span {
+    uint32_t decoy, offset;
+    struct span *next;
+} span;
+
+typedef struct spot {
+    aq_place place;
+    struct spot *next;
+} spot;
+
+typedef struct value {
+    const char *text;
+    size_t len;
+    span *inside;
+    spot *spots, **last;
+    size_t count;
+} value;
+
+typedef struct maker {
+    aq_arena *arena;
+    const aq_pack *pack;
+    aq_draws draws;
+    aq_key_cache cache;
+    aq_decoys *out;
+    value *values;
+    aq_decoy_file *files;
+    size_t *lengths; /* of the files' paths */
+    size_t file_cap;
+    size_t bytes; /* of all files */
+    aq_buf scratch;
+    aq_err *err;
+} maker;
+
+static const char *pooled(const maker *k, uint32_t at)
+{
+    return k->pack->pool + at;
+}
+
+/* ---- values ---- */
+
+static int make_value(maker *k, uint32_t i);
+
+static int make_text(maker *k, const aq_pack_decoy *d, aq_lot *lot, value *v, aq_buf *out)
+{
+    for (uint32_t i = 0; i < d->text.count; i++) {
+        const aq_piece *p = &k->pack->pieces[d->text.first + i];
+        span *s;
+        int r;
+
+        if (p->kind != AQ_PIECE_DECOY) {
+            aq_lot_piece(lot, k->pack, p, out);
+        } else {
+            if ((r = make_value(k, p->at)) < 0)
+                return r;
+            s = aq_arena_alloc(k->arena, sizeof *s);
+            *s = (span){p->at, (uint32_t)out->len, v->inside};
+            v->inside = s;
+            aq_buf_add(out, k->values[p->at].text, k->values[p->at].len);
+        }
+        if (out->len > AQ_DECOY_VALUE)
+            return aq_fail(k->err, -EFBIG, "decoy %s has more than %d bytes", pooled(k, d->name),
+                           AQ_DECOY_VALUE);
+    }
+    return 0;
+}
+
+static int make_value(maker *k, uint32_t i)
+{
+    const aq_pack_decoy *d = &k->pack->decoys[i];
+    value *v = &k->values[i];
+    aq_lot lot = aq_lot_of(&k->draws, pooled(k, d->name));
+    aq_auto_buf text = {0}, out = {0};
+    aq_making m = {.pack = k->pack,
+                   .draws = &k->draws,
+                   .cache = &k->cache,
+                   .lot = &lot,
+                   .key = pooled(k, d->key)};
+    int r;
+
+    if (v->text)
+        return 0;
+    v->last = &v->spots;
+    if ((r = make_text(k, d, &lot, v, &text)) < 0)
+        return r;
+    m.text = aq_buf_str(&text);
+    m.len = text.len;
+    if (d->function == AQ_FUNCTION_TEXT) {
+        v->text = aq_arena_strndup(k->arena, m.text, m.len);
+        v->len = m.len;
+        return 0;
+    }
+    v->inside = NULL; /* nothing can be found in what a function made of it */
+    if ((r = aq_function_apply((aq_function)d->function, &m, &out, k->err)) < 0)
+        return aq_err_within(k->err, "decoy %s", pooled(k, d->name));
+    if (out.len > 2 * AQ_DECOY_VALUE)
+        return aq_fail(k->err, -EFBIG, "decoy %s has more than %d bytes", pooled(k, d->name),
+                       2 * AQ_DECOY_VALUE);
+    v->text = aq_arena_strndup(k->arena, aq_buf_str(&out), out.len);
+    v->len = out.len;
+    return 0;
+}
+
+/* ---- what the values stand in ---- */
+
+static void add_spot(maker *k, uint32_t decoy, aq_place place)
+{
+    value *v = &k->values[decoy];
+    spot *s = aq_arena_alloc(k->arena, sizeof *s);
+    uint32_t from = place.offset;
+
+    s->place = place;
+    *v->last = s;
+    v->last = &s->next;
+    v->count++;
+    for (const span *in = v->inside; in; in = in->next) {
+        place.offset = from + in->offset;
+        add_spot(k, in->decoy, place);
+    }
+}
+
+static uint32_t count_lines(const char *text, size_t len)
+{
+    uint32_t n = 0;
+
+    for (const char *end = text + len; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        n++;
+    return n;
+}
+
+/* Writes a template that draws nothing to the scratch buffer. */
+static int expand(maker *k, aq_template t, aq_place place, size_t most)
+{
+    aq_buf *out = &k->scratch;
+    uint32_t line = 1;
+
+    aq_buf_clear(out);
+    for (uint32_t i = 0; i < t.count; i++) {
+        const aq_piece *p = &k->pack->pieces[t.first + i];
+        const char *text = p->kind == AQ_PIECE_DECOY ? k->values[p->at].text : pooled(k, p->at);
+        size_t len = p->kind == AQ_PIECE_DECOY ? k->values[p->at].len : p->len;
+
+        if (out->len + len > most)
+            return aq_fail(k->err, -EFBIG, "%s has more than %zu bytes", place.where, most);
+        if (p->kind == AQ_PIECE_DECOY) {
+            place.line = place.kind == AQ_PLACE_FILE ? line : 0;
+            place.offset = (uint32_t)out->len;
+            add_spot(k, p->at, place);
+        }
+        line += count_lines(text, len);
+        aq_buf_add(out, text, len);
+    }
+    return 0;
+}
+
+static int make_env(maker *k)
+{
+    const aq_pack *p = k->pack;
+    const char **rows = aq_arena_alloc(k->arena, (p->env_count + 1) * sizeof *rows);
+
+    for (uint32_t i = 0; i < p->env_count; i++) {
+        aq_place at = {.kind = AQ_PLACE_ENV, .where = pooled(k, p->env[i].name)};
+        int r = expand(k, p->env[i].text, at, AQ_DECOY_VALUE);
+
+        if (r < 0)
+            return r;
+        rows[i] = aq_arena_printf(k->arena, "%s=%s", at.where, aq_buf_str(&k->scratch));
+    }
+    k->out->env = rows;
+    k->out->env_count = p->env_count;
+    return 0;
+}
+
+static int make_facts(maker *k)
+{
+    const aq_pack *p = k->pack;
+    aq_fact *rows = aq_arena_alloc(k->arena, (p->fact_count + 1) * sizeof *rows);
+
+    for (uint32_t i = 0; i < p->fact_count; i++) {
+        aq_place at = {.kind = AQ_PLACE_FACT, .where = pooled(k, p->facts[i].name)};
+        int r = expand(k, p->facts[i].text, at, AQ_DECOY_VALUE);
+
+        if (r < 0)
+            return r;
+        rows[i] = (aq_fact){at.where, aq_arena_strdup(k->arena, aq_buf_str(&k->scratch))};
+    }
+    k->out->facts = rows;
+    k->out->fact_count = p->fact_count;
+    return 0;
+}
+
+/* ---- files ---- */
+
+static bool path_good(const char *path)
+{
+    return path[0] == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../") &&
+           !strchr(path, '\n');
+}
+
+/* Hours become a second within the hour, the same in A and B, so that their order stays. */
+static int64_t file_time(const maker *k, uint32_t hours)
+{
+    char name[32] = "mtime/";
+    aq_stream s;
+    size_t n = strlen(name);
+
+    for (uint32_t h = hours; h && n < sizeof name - 1; h /= 10)
+        name[n++] = (char)('0' + h % 10);
+    s = aq_stream_of(k->draws.pair, name);
+    return k->out->start - (int64_t)hours * 3600 - aq_stream_below(&s, 3600);
+}
+
+static aq_decoy_file *add_file(maker *k, aq_decoy_file f)
+{
+    aq_decoys *o = k->out;
+
+    if (o->file_count == k->file_cap) {
+        size_t cap = k->file_cap ? 2 * k->file_cap : 256;
+        aq_decoy_file *more = aq_arena_alloc(k->arena, cap * sizeof *more);
+        size_t *lengths = aq_arena_alloc(k->arena, cap * sizeof *lengths);
+
+        if (o->file_count) {
+            memcpy(more, k->files, o->file_count * sizeof *more);
+            memcpy(lengths, k->lengths, o->file_count * sizeof *lengths);
+        }
+        k->files = more;
+        k->lengths = lengths;
+        k->file_cap = cap;
+    }
+    k->files[o->file_count] = f;
+    k->lengths[o->file_count] = strlen(f.path);
+    return &k->files[o->file_count++];
+}
+
+static aq_decoy_file *find_file(maker *k, const char *path, size_t len)
+{
+    for (size_t i = k->out->file_count; i-- > 0;)
+        if (k->lengths[i] == len && memcmp(k->files[i].path, path, len) == 0)
+            return &k->files[i];
+    return NULL;
+}
+
+/* Folders above a path: those that every machine has (/etc, /home, /tmp) are not ours. A folder is
+ * as old as the youngest thing in it. */
+static int add_parents(maker *k, const char *path, int64_t mtime)
+{
+    const char *first = strchr(path + 1, '/');
+
+    for (const char *slash = first ? strchr(first + 1, '/') : NULL; slash;
+         slash = strchr(slash + 1, '/')) {
+        aq_decoy_file *f = find_file(k, path, (size_t)(slash - path));
+
+        if (!f)
+            f = add_file(k, (aq_decoy_file){.path = aq_arena_strndup(k->arena, path,
+                                                                     (size_t)(slash - path)),
+                                            .mode = 0755,
+                                            .mtime = mtime,
+                                            .folder = true});
+        if (!f->folder)
+            return aq_fail(k->err, -EEXIST, "%s is a file and a folder", f->path);
+        f->mtime = f->mtime < mtime ? mtime : f->mtime;
+    }
+    return 0;
+}
+
+static int make_file(maker *k, const aq_pack_file *row)
+{
+    aq_decoy_file f = {.mode = row->mode, .folder = row->folder};
+    aq_place at = {.kind = AQ_PLACE_PATH, .where = pooled(k, row->source)};
+    int r = expand(k, row->path, at, AQ_DECOY_PATH);
+
+    if (r < 0)
+        return r;
+    f.path = aq_arena_strdup(k->arena, aq_buf_str(&k->scratch));
+    f.mtime = file_time(k, row->hours);
+    if (!path_good(f.path))
+        return aq_fail(k->err, -EINVAL, "%s is no good path", f.path);
+    if (find_file(k, f.path, strlen(f.path)))
+        return aq_fail(k->err, -EEXIST, "two files have the path %s", f.path);
+    if ((r = add_parents(k, f.path, f.mtime)) < 0)
+        return r;
+    if (!row->folder) {
+        at = (aq_place){.kind = AQ_PLACE_FILE, .where = f.path};
+        if ((r = expand(k, row->body, at, AQ_DECOY_FILE)) < 0)
+            return r;
+        f.data = aq_arena_strndup(k->arena, aq_buf_str(&k->scratch), k->scratch.len);
+        f.len = k->scratch.len;
+        k->bytes += f.len;
+        if (k->bytes > AQ_DECOY_WORLD)
+            return aq_fail(k->err, -EFBIG, "the files of the world have more than %d bytes",
+                           AQ_DECOY_WORLD);
+    }
+    add_file(k, f);
+    return 0;
+}
+
+/* Folders with a row of their own first: a mode must be known before what is inside. */
+static int make_files(maker *k)
+{
+    const aq_pack *p = k->pack;
+    int r = 0;
+
+    for (int folder = 1; folder >= 0; folder--)
+        for (uint32_t i = 0; i < p->file_count && r == 0; i++)
+            if ((int)p->files[i].folder == folder)
+                r = make_file(k, &p->files[i]);
+    k->out->files = k->files;
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static const aq_place *list_places(maker *k, const value *v)
+{
+    aq_place *all = aq_arena_alloc(k->arena, (v->count + 1) * sizeof *all);
+    size_t n = 0;
+
+    for (const spot *s = v->spots; s; s = s->next)
+        all[n++] = s->place;
+    return all;
+}
+
+static int longer(const void *a, const void *b)
+{
+    const aq_decoy *x = *(const aq_decoy *const *)a, *y = *(const aq_decoy *const *)b;
+
+    if (x->len != y->len)
+        return x->len < y->len ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static void list_decoys(maker *k)
+{
+    const aq_pack *p = k->pack;
+    aq_decoy *all = aq_arena_alloc(k->arena, (p->decoy_count + 1) * sizeof *all);
+    const aq_decoy **longest;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < p->decoy_count; i++)
+        if (p->decoys[i].grade != AQ_GRADE_PART)
+            all[n++] = (aq_decoy){.name = pooled(k, p->decoys[i].name),
+                                  .grade = (aq_grade)p->decoys[i].grade,
+                                  .value = k->values[i].text,
+                                  .len = k->values[i].len,
+                                  .places = list_places(k, &k->values[i]),
+                                  .place_count = k->values[i].count};
+    longest = aq_arena_alloc(k->arena, (n + 1) * sizeof *longest);
+    for (size_t i = 0; i < n; i++)
+        longest[i] = &all[i];
+    qsort(longest, n, sizeof *longest, longer);
+    k->out->decoys = all;
+    k->out->longest = longest;
+    k->out->count = n;
+}
+
+int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
+                   int64_t start, const aq_decoys **ret, aq_err *err)
+{
+    maker k = {.arena = a, .pack = pack, .err = err};
+    int r = 0;
+
+    k.out = aq_arena_alloc(a, sizeof *k.out);
+    *k.out = (aq_decoys){.seed = *seed, .side = side, .start = start};
+    k.values = aq_arena_alloc(a, (pack->decoy_count + 1) * sizeof *k.values);
+    aq_draws_begin(&k.draws, seed, side);
+    for (uint32_t i = 0; i < pack->decoy_count && r == 0; i++)
+        r = make_value(&k, i);
+    if (r == 0)
+        r = make_env(&k);
+    if (r == 0)
+        r = make_facts(&k);
+    if (r == 0)
+        r = make_files(&k);
+    if (r == 0) {
+        list_decoys(&k);
+        *ret = k.out;
+    }
+    aq_buf_free(&k.scratch);
+    return r;
+}

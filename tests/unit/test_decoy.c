@@ -1,0 +1,390 @@
+/* Worlds: the same seed gives the same bytes, two worlds are alike and share nothing, and a pack
+ * that is wrong is refused with its line. What other programs think of the keys and tokens is asked
+ * in tests/outside/test_decoys.py. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+#include "base/digest.h"
+#include "decoy/decoy.h"
+
+#define GOLDEN "0"
+
+enum { PAIRS = 1000, START = 1800000000 };
+
+static aq_seed numbered(unsigned n)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", n);
+    return aq_seed_of_text(text);
+}
+
+static const aq_decoys *world(aq_arena *a, unsigned seed, aq_side side)
+{
+    aq_seed s = numbered(seed);
+    const aq_decoys *d = NULL;
+    aq_err err = {0};
+
+    if (aq_decoys_make(a, aq_pack_builtin(), &s, side, START, &d, &err) < 0)
+        fail_msg("%s", err.text);
+    return d;
+}
+
+static aq_digest all_of(const aq_decoys *d)
+{
+    aq_hash *h = aq_hash_begin();
+
+    for (size_t i = 0; i < d->count; i++) {
+        aq_hash_add(h, d->decoys[i].name, strlen(d->decoys[i].name) + 1);
+        aq_hash_add(h, d->decoys[i].value, d->decoys[i].len + 1);
+    }
+    for (size_t i = 0; i < d->file_count; i++) {
+        aq_hash_add(h, d->files[i].path, strlen(d->files[i].path) + 1);
+        aq_hash_add(h, &d->files[i].mtime, sizeof d->files[i].mtime);
+        if (d->files[i].len)
+            aq_hash_add(h, d->files[i].data, d->files[i].len);
+    }
+    for (size_t i = 0; i < d->env_count; i++)
+        aq_hash_add(h, d->env[i], strlen(d->env[i]) + 1);
+    return aq_hash_end(h);
+}
+
+/* The golden digest changes with rules/decoys and with nothing else. */
+static void test_same_seed_same_bytes(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    char hex[AQ_SHA256_HEX];
+    aq_digest first = all_of(world(a, 1, AQ_SIDE_A)), again = all_of(world(a, 1, AQ_SIDE_A));
+    aq_digest b = all_of(world(a, 1, AQ_SIDE_B));
+
+    (void)state;
+    assert_memory_equal(first.b, again.b, sizeof first.b);
+    assert_memory_not_equal(first.b, b.b, sizeof first.b);
+    assert_string_equal(aq_digest_hex(&first, hex), GOLDEN);
+}
+
+/* No value of one in the other, by sorting both. */
+static int by_value(const void *x, const void *y)
+{
+    return strcmp((*(const aq_decoy *const *)x)->value, (*(const aq_decoy *const *)y)->value);
+}
+
+static void sort(const aq_decoys *d, const aq_decoy **all)
+{
+    for (size_t i = 0; i < d->count; i++)
+        all[i] = &d->decoys[i];
+    qsort(all, d->count, sizeof *all, by_value);
+}
+
+static void share_nothing(const aq_decoys *x, const aq_decoys *y)
+{
+    const aq_decoy *p[AQ_PACK_DECOYS], *q[AQ_PACK_DECOYS];
+
+    sort(x, p);
+    sort(y, q);
+    for (size_t i = 0, k = 0; i < x->count && k < y->count;) {
+        int c = strcmp(p[i]->value, q[k]->value);
+
+        if (c == 0)
+            fail_msg("%s and %s are both %s", p[i]->name, q[k]->name, p[i]->value);
+        i += c < 0;
+        k += c > 0;
+    }
+}
+
+/* Both worlds of each seed against each other, and one of them against one of the next seed. */
+static void test_thousand_pairs(void **state)
+{
+    aq_auto_arena before = aq_arena_new();
+    const aq_decoys *other = world(before, PAIRS, AQ_SIDE_B);
+    aq_err err = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < PAIRS; i++) {
+        aq_arena *arena = aq_arena_new();
+        const aq_decoys *a = world(arena, i, AQ_SIDE_A), *b = world(arena, i, AQ_SIDE_B);
+
+        if (aq_decoys_twins(a, b, &err) < 0 || aq_decoys_alike(a, other, &err) < 0)
+            fail_msg("seed %u: %s", i, err.text);
+        share_nothing(a, other);
+        aq_arena_free(before);
+        before = arena;
+        other = i % 2 ? a : b;
+    }
+}
+
+/* A world with itself shares everything; that must be seen. */
+static void test_twins_can_fail(void **state)
+{
+    aq_auto_arena arena = aq_arena_new();
+    const aq_decoys *a = world(arena, 7, AQ_SIDE_A), *b = world(arena, 7, AQ_SIDE_B);
+    aq_decoys bent = *b;
+    aq_decoy *decoys = aq_arena_alloc(arena, b->count * sizeof *decoys);
+    aq_decoy_file *files = aq_arena_alloc(arena, b->file_count * sizeof *files);
+
+    (void)state;
+    assert_int_equal(aq_decoys_twins(a, a, NULL), -EUCLEAN);
+    assert_int_equal(aq_decoys_twins(a, b, NULL), 0);
+    memcpy(decoys, b->decoys, b->count * sizeof *decoys);
+    bent.decoys = decoys;
+    decoys[3].value = a->decoys[3].value;
+    assert_int_equal(aq_decoys_twins(a, &bent, NULL), -EUCLEAN);
+    decoys[3] = b->decoys[3];
+    decoys[3].len--;
+    assert_int_equal(aq_decoys_alike(a, &bent, NULL), -EUCLEAN);
+    decoys[3] = b->decoys[3];
+    memcpy(files, b->files, b->file_count * sizeof *files);
+    bent.files = files;
+    assert_int_equal(aq_decoys_twins(a, &bent, NULL), 0);
+    files[b->file_count - 1].mtime = b->start + 1;
+    assert_int_equal(aq_decoys_alike(a, &bent, NULL), -EUCLEAN);
+}
+
+/* After replacing, every text of two worlds is the same. */
+static void test_redacted_alike(void **state)
+{
+    aq_auto_arena arena = aq_arena_new();
+    const aq_decoys *a = world(arena, 11, AQ_SIDE_A), *b = world(arena, 12, AQ_SIDE_B);
+
+    (void)state;
+    for (size_t i = 0; i < a->file_count; i++) {
+        aq_auto_buf x = {0}, y = {0};
+
+        if (a->files[i].folder)
+            continue;
+        aq_decoys_redact(a, a->files[i].data, a->files[i].len, &x);
+        aq_decoys_redact(b, b->files[i].data, b->files[i].len, &y);
+        /* Parts are not replaced; the wallet's file is made of them. */
+        if (!strstr(a->files[i].path, "/keystore/"))
+            assert_string_equal(aq_buf_str(&x), aq_buf_str(&y));
+    }
+    for (size_t i = 0; i < a->env_count; i++) {
+        aq_auto_buf x = {0}, y = {0};
+
+        aq_decoys_redact(a, a->env[i], strlen(a->env[i]), &x);
+        aq_decoys_redact(b, b->env[i], strlen(b->env[i]), &y);
+        assert_string_equal(aq_buf_str(&x), aq_buf_str(&y));
+    }
+}
+
+static const char *place_text(const aq_decoys *d, const aq_place *p, size_t *len)
+{
+    if (p->kind == AQ_PLACE_ENV)
+        for (size_t i = 0; i < d->env_count; i++)
+            if (strncmp(d->env[i], p->where, strlen(p->where)) == 0 &&
+                d->env[i][strlen(p->where)] == '=') {
+                *len = strlen(d->env[i]) - strlen(p->where) - 1;
+                return d->env[i] + strlen(p->where) + 1;
+            }
+    if (p->kind == AQ_PLACE_FILE)
+        for (size_t i = 0; i < d->file_count; i++)
+            if (strcmp(d->files[i].path, p->where) == 0) {
+                *len = d->files[i].len;
+                return d->files[i].data;
+            }
+    return NULL;
+}
+
+/* A decoy is really where its places say, and every decoy is somewhere. */
+static void test_places(void **state)
+{
+    aq_auto_arena arena = aq_arena_new();
+    const aq_decoys *d = world(arena, 3, AQ_SIDE_A);
+    size_t checked = 0;
+
+    (void)state;
+    for (size_t i = 0; i < d->count; i++) {
+        const aq_decoy *y = &d->decoys[i];
+
+        for (size_t k = 0; k < y->place_count; k++) {
+            const aq_place *p = &y->places[k];
+            uint32_t line = 1;
+            size_t len = 0;
+            const char *text = place_text(d, p, &len);
+
+            if (!text)
+                continue;
+            assert_true(p->offset + y->len <= len);
+            assert_memory_equal(text + p->offset, y->value, y->len);
+            for (uint32_t n = 0; n < p->offset; n++)
+                line += text[n] == '\n';
+            assert_int_equal(p->line, p->kind == AQ_PLACE_FILE ? line : 0);
+            checked++;
+        }
+    }
+    assert_true(checked > 300);
+}
+
+static void test_file_times(void **state)
+{
+    aq_auto_arena arena = aq_arena_new();
+    const aq_decoys *d = world(arena, 5, AQ_SIDE_A);
+    int64_t oldest = START;
+
+    (void)state;
+    for (size_t i = 0; i < d->file_count; i++) {
+        assert_true(d->files[i].mtime < START);
+        if (d->files[i].mtime < oldest)
+            oldest = d->files[i].mtime;
+    }
+    assert_true(oldest < START - 300 * 86400 && oldest > START - 1000 * 86400);
+}
+
+/* ---- packs ---- */
+
+static int added(const char *text, aq_err *err)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_pack_maker *m = aq_pack_begin(aq_pack_builtin());
+    const aq_pack *p = NULL;
+    const aq_decoys *d = NULL;
+    aq_seed seed = numbered(1);
+    int r = aq_pack_add(m, "private.pack", text, strlen(text), err);
+
+    if (r == 0)
+        r = aq_pack_end(m, a, &p, err);
+    aq_pack_abort(m);
+    return r < 0 ? r : aq_decoys_make(a, p, &seed, AQ_SIDE_A, START, &d, err);
+}
+
+static void test_pack_errors(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "pack 1"},
+        {"pack 2\n", "private.pack line 1"},
+        {"pack 1\nsecret x\n", "line 2"},
+        {"pack 1\ndecoy a\n", "line 2"},
+        {"pack 1\ndecoy a grave text x\n", "identity, secret"},
+        {"pack 1\ndecoy a secret magic x\n", "'magic' is no function"},
+        {"pack 1\ndecoy a secret text\n", "no text"},
+        {"pack 1\ndecoy a secret text %{hex:0}\n", "count from 1"},
+        {"pack 1\ndecoy a secret text %{hex:9999}\n", "count from 1"},
+        {"pack 1\ndecoy a secret text %{hex:4:z-z}\n", "bounds"},
+        {"pack 1\ndecoy a secret text %{hex:4:b-3}\n", "bounds"},
+        {"pack 1\ndecoy a secret text %{digits:4:0-3}\n", "bounds"},
+        {"pack 1\ndecoy a secret text %{dice:4}\n", "drawn"},
+        {"pack 1\ndecoy a secret text %{say:xyz}\n", "say"},
+        {"pack 1\ndecoy a secret text %{say:c[a]}\n", "set"},
+        {"pack 1\ndecoy a secret text %{say:c[ab}\n", "set"},
+        {"pack 1\ndecoy a secret text %{word:none}\n", "no list 'none'"},
+        {"pack 1\ndecoy a secret text %{hex:4\n", "without its }"},
+        {"pack 1\ndecoy a secret text %{b}\n", "line 2: no decoy b"},
+        {"pack 1\ndecoy a secret text %{b}\ndecoy b secret text %{a}\n", "needs itself"},
+        {"pack 1\ndecoy a secret text x\ndecoy a secret text y\n", "line 3: a second decoy a"},
+        {"pack 1\nenv X %{hex:4}\n", "only a decoy can be drawn"},
+        {"pack 1\nenv X=1 y\n", "needs a name"},
+        {"pack 1\nfile 9999 1 /x\n", "mode"},
+        {"pack 1\nfile 0644 x /x\n", "age"},
+        {"pack 1\nfile 0644 1 x\n", "path"},
+        {"pack 1\nfile 0644 1 /a/../b\n", "path"},
+        {"pack 1\nfile 0644 1 /a//b\n", "path"},
+        {"pack 1\nfile 0644 1 /a/.\n", "path"},
+        {"pack 1\n|text\n", "content without a file"},
+        {"pack 1\n words\n", "belongs to a list"},
+        {"pack 1\nlist l\n abc\n ab\n", "line 4"},
+        {"pack 1\nlist l\n abc\ndecoy a secret text x\n", "two words"},
+        {"pack 1\ndecoy a secret certificate k x\n", "ISSUER-KEY"},
+        {"pack 1\ndecoy a secret bip39 none\n", "numbered words"},
+        {"pack 1\nfile 0644 1 /etc/hostname/x\n", "/etc/hostname"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        aq_err err = {0};
+
+        if (added(bad[i].text, &err) >= 0)
+            fail_msg("accepted: %s", bad[i].text);
+        if (!strstr(err.text, bad[i].says))
+            fail_msg("%s\nsaid: %s\nwanted: %s", bad[i].text, err.text, bad[i].says);
+    }
+}
+
+static void test_pack_adds_and_replaces(void **state)
+{
+    static const char text[] =
+        "pack 1\n"
+        "list pets\n  cat dog owl\n"
+        "decoy pet.name identity text %{word:pets}-%{hex:8}\n"
+        "decoy person.given identity text Private%{say:cvcvcv}\n"
+        "env PET %{pet.name}\n"
+        "file 0644 1 /etc/hostname\n>short-%{pet.name}\n"
+        "file 0600 2 /home/%{person.user}/pet.txt\n|%%{x} %{pet.name} 100%\n";
+    aq_auto_arena a = aq_arena_new();
+    aq_pack_maker *m = aq_pack_begin(aq_pack_builtin());
+    const aq_pack *p = NULL;
+    const aq_decoys *d[2] = {0};
+    const aq_decoy *pet;
+    aq_seed seed = numbered(9);
+    aq_err err = {0};
+
+    (void)state;
+    assert_int_equal(aq_pack_add(m, "t", text, strlen(text), &err), 0);
+    assert_int_equal(aq_pack_end(m, a, &p, &err), 0);
+    aq_pack_abort(m);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(aq_decoys_make(a, p, &seed, (aq_side)i, START, &d[i], &err), 0);
+    if (aq_decoys_twins(d[0], d[1], &err) < 0)
+        fail_msg("%s", err.text);
+    pet = aq_decoys_find(d[0], "pet.name");
+    assert_non_null(pet);
+    assert_int_equal(pet->place_count, 3);
+    assert_true(strncmp(aq_decoys_find(d[0], "person.given")->value, "Private", 7) == 0);
+    assert_true(strncmp(aq_decoys_find(d[0], "person.name")->value, "Private", 7) == 0);
+    for (size_t i = 0; i < d[0]->file_count; i++) {
+        const aq_decoy_file *f = &d[0]->files[i];
+
+        if (strstr(f->path, "pet.txt")) {
+            assert_true(strncmp(f->data, "%{x} ", 5) == 0);
+            assert_string_equal(f->data + f->len - 6, " 100%\n");
+        }
+        if (strcmp(f->path, "/etc/hostname") == 0)
+            assert_int_equal(f->len, strlen("short-") + pet->len);
+    }
+}
+
+/* What a private pack says about an unknown shape is found by twins, not hidden. */
+static void test_order_is_checked(void **state)
+{
+    static const char text[] = "pack 1\n"
+                               "decoy x.one identity text %{lower36:8}\n"
+                               "file 0644 1 /home/%{person.user}/order/%{x.one}\n|1\n"
+                               "file 0644 2 /home/%{person.user}/order/mmmm\n|2\n";
+    unsigned wrong = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        aq_auto_arena a = aq_arena_new();
+        aq_pack_maker *m = aq_pack_begin(aq_pack_builtin());
+        const aq_pack *p = NULL;
+        const aq_decoys *d[2] = {0};
+        aq_seed seed = numbered(i);
+
+        assert_int_equal(aq_pack_add(m, "t", text, strlen(text), NULL), 0);
+        assert_int_equal(aq_pack_end(m, a, &p, NULL), 0);
+        aq_pack_abort(m);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(aq_decoys_make(a, p, &seed, (aq_side)k, START, &d[k], NULL), 0);
+        wrong += aq_decoys_twins(d[0], d[1], NULL) < 0;
+    }
+    assert_true(wrong > 2 && wrong < 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_seed_same_bytes), cmocka_unit_test(test_thousand_pairs),
+        cmocka_unit_test(test_twins_can_fail),       cmocka_unit_test(test_redacted_alike),
+        cmocka_unit_test(test_places),               cmocka_unit_test(test_file_times),
+        cmocka_unit_test(test_pack_errors),          cmocka_unit_test(test_pack_adds_and_replaces),
+        cmocka_unit_test(test_order_is_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
