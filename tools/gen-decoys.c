@@ -75,8 +75,8 @@ static int put(const char *path, const aq_pack *p)
     fprintf(to,
             "static const aq_pack builtin = {pool, pieces, decoys, env, facts, files, lists,\n"
             "%u, %u, %u, %u, %u, %u, %u};\n",
-            p->pool_len, p->piece_count, p->decoy_count, p->env_count, p->fact_count,
-            p->file_count, p->list_count);
+            p->pool_len, p->piece_count, p->decoy_count, p->env_count, p->fact_count, p->file_count,
+            p->list_count);
     return fclose(to);
 }
 

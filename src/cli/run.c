@@ -10,13 +10,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run_text.h"
+#include "cli/world.h"
 #include "model/observation.h"
 #include "model/summary.h"
 #include "sandbox/backend.h"
+#include "session/quarantine.h"
 
 enum { SHARES = 16, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
 
@@ -25,6 +28,9 @@ static const uint64_t LIMIT_MOST = 1000000000000000;
 
 static const aq_option options[] = {
     {"quarantine", NULL, "seal the world off: nothing real is in it, nothing leaves it"},
+    {"seed", "TEXT", "the seed of the world; the same seed makes the same world again"},
+    {"world", "A|B", "which of the seed's two worlds; otherwise A"},
+    {"pack", "FILE[,FILE…]", "add private packs of decoys (aquarium decoys)"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
     {"json", NULL, "print one JSON object; the command's output goes to standard error"},
     {"share", "PATH[,PATH…]", "show these folders or files of the host inside; writes stay inside"},
@@ -46,6 +52,7 @@ typedef struct request {
     aq_share shares[SHARES];
     aq_plan plan;
     aq_containment held;
+    aq_world_choice world;
     char folder[PATH_MAX];
 } request;
 
@@ -195,6 +202,24 @@ static int take_environment(request *q)
     return AQ_PARSE_RUN;
 }
 
+static int take_world(request *q)
+{
+    const char *side = option(q, "world");
+    int r;
+
+    if (side && strcmp(side, "A") != 0 && strcmp(side, "B") != 0)
+        return aq_say_usage(q->command, "--world is A or B, not '%.40s'", side);
+    q->world = (aq_world_choice){.seed = option(q, "seed"),
+                                 .packs = option(q, "pack"),
+                                 .side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A,
+                                 .start = aq_now()};
+    r = aq_world_choose(q->command, q->arena, &q->world);
+    if (r != AQ_PARSE_RUN)
+        return r;
+    aq_quarantine_plan(q->arena, q->world.decoys, &q->plan);
+    return r;
+}
+
 static int take_backend(request *q)
 {
     const char *name = option(q, "backend");
@@ -282,6 +307,8 @@ static int take_request(request *q)
         r = take_limits(q);
     if (r == AQ_PARSE_RUN)
         r = take_environment(q);
+    if (r == AQ_PARSE_RUN)
+        r = take_world(q);
     return r;
 }
 
@@ -306,8 +333,9 @@ static json_t *result_json(const aq_run_result *r)
     char hex[AQ_SHA256_HEX];
 
     return json_pack(
-        "{s:s,s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:o}", "schema", "aquarium/run/v1", "exit_status",
-        r->status, "observation_digest", aq_digest_hex(&r->observation->digest, hex), "backend",
+        "{s:s,s:i,s:{s:s,s:s},s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:o}", "schema", "aquarium/run/v1",
+        "exit_status", r->status, "world", "seed", r->seed, "side", r->observation->world,
+        "observation_digest", aq_digest_hex(&r->observation->digest, hex), "backend",
         r->backend->name, "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee", r->guarantee,
         "containment", aq_containment_json(r->held), "summary", aq_summary_json(r->summary),
         "truncated", !aq_observation_whole(r->observation), "complete", aq_run_complete(r),
@@ -343,6 +371,7 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
     aq_run_result result = {.backend = q->backend,
                             .guarantee = q->backend->guarantee(q->arena, &q->held),
                             .held = &q->held,
+                            .seed = q->world.seed,
                             .observation = &o,
                             .summary = &s};
     const char *events = option(q, "events");

@@ -172,6 +172,8 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     list(&f, "refused", &s->refused, NULL, nothing_dull);
     heading(&f, "held by");
     held(&f, r);
+    heading(&f, "world");
+    fprintf(to, "--seed %s --world %s makes it again\n", r->seed, r->observation->world);
     heading(&f, "digest");
     fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
 }

@@ -11,6 +11,7 @@ typedef struct aq_run_result {
     const aq_backend *backend;
     const char *guarantee; /* what held */
     const aq_containment *held;
+    const char *seed; /* of the world */
     const aq_observation *observation;
     const aq_summary *summary;
     int status; /* that the command line ends with */

@@ -23,7 +23,13 @@ typedef struct aq_seed {
 typedef enum aq_side { AQ_SIDE_A, AQ_SIDE_B } aq_side;
 const char *aq_side_name(aq_side side); /* "A", "B" */
 
-typedef enum aq_place_kind { AQ_PLACE_ENV, AQ_PLACE_FILE, AQ_PLACE_PATH, AQ_PLACE_FACT } aq_place_kind;
+typedef enum aq_place_kind {
+    AQ_PLACE_NONE,
+    AQ_PLACE_ENV,
+    AQ_PLACE_FILE, /* in its content */
+    AQ_PLACE_PATH, /* in its name */
+    AQ_PLACE_FACT,
+} aq_place_kind;
 
 /* Where a decoy can be found: as it is, or as a part of a longer decoy. */
 typedef struct aq_place {

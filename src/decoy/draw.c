@@ -137,8 +137,11 @@ static void say(aq_lot *l, const char *pattern, size_t len, aq_buf *out)
     static const struct {
         char mark;
         const char *set;
-    } kinds[] = {{'c', "bdfghjklmnprstvz"}, {'v', "aeiou"}, {'C', "BDFGHJKLMNPRSTVZ"},
-                 {'V', "AEIOU"},            {'d', "0123456789"}};
+    } kinds[] = {{'c', "bdfghjklmnprstvz"},
+                 {'v', "aeiou"},
+                 {'C', "BDFGHJKLMNPRSTVZ"},
+                 {'V', "AEIOU"},
+                 {'d', "0123456789"}};
     bool first = true;
 
     for (size_t i = 0; i < len; i++, first = false) {
@@ -175,7 +178,8 @@ void aq_lot_piece(aq_lot *l, const aq_pack *pack, const aq_piece *p, aq_buf *out
         return;
     case AQ_PIECE_WORD:
         list = &pack->lists[p->at];
-        aq_buf_add(out, pack->pool + list->words + (size_t)aq_lot_apart(l, list->count) * list->width,
+        aq_buf_add(out,
+                   pack->pool + list->words + (size_t)aq_lot_apart(l, list->count) * list->width,
                    list->width);
         return;
     case AQ_PIECE_DECOY: /* its maker knows the value */

@@ -1,6 +1,7 @@
 /* Key pairs of Ed25519 and the forms that OpenSSH gives them; and the table of functions. */
 #include <errno.h>
 #include <nettle/eddsa.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/digest.h"
@@ -8,10 +9,10 @@
 
 void aq_key_seed(const aq_draws *d, const char *key, uint8_t out[static 32])
 {
-    char name[AQ_PACK_NAME + 8] = "key/";
+    char name[AQ_PACK_NAME + 8];
     aq_stream s;
 
-    strncat(name, key, AQ_PACK_NAME);
+    snprintf(name, sizeof name, "key/%s", key);
     s = aq_stream_of(d->own, name);
     aq_stream_bytes(&s, out, 32);
 }
@@ -122,7 +123,8 @@ static int lower(const aq_making *m, aq_buf *out, aq_err *err)
 {
     (void)err;
     for (size_t i = 0; i < m->len; i++)
-        aq_buf_addc(out, m->text[i] >= 'A' && m->text[i] <= 'Z' ? (char)(m->text[i] + 32) : m->text[i]);
+        aq_buf_addc(out,
+                    m->text[i] >= 'A' && m->text[i] <= 'Z' ? (char)(m->text[i] + 32) : m->text[i]);
     return 0;
 }
 

@@ -35,7 +35,8 @@ typedef struct maker {
     aq_decoy_file *files;
     size_t *lengths; /* of the files' paths */
     size_t file_cap;
-    size_t bytes; /* of all files */
+    size_t bytes;  /* of all files */
+    size_t places; /* of all decoys */
     aq_buf scratch;
     aq_err *err;
 } maker;
@@ -114,8 +115,12 @@ static int make_value(maker *k, uint32_t i)
 static void add_spot(maker *k, uint32_t decoy, aq_place place)
 {
     value *v = &k->values[decoy];
-    spot *s = aq_arena_alloc(k->arena, sizeof *s);
     uint32_t from = place.offset;
+    spot *s;
+
+    if (++k->places > AQ_DECOY_PLACES)
+        return; /* expand says so */
+    s = aq_arena_alloc(k->arena, sizeof *s);
 
     s->place = place;
     *v->last = s;
@@ -136,7 +141,8 @@ static uint32_t count_lines(const char *text, size_t len)
     return n;
 }
 
-/* Writes a template that draws nothing to the scratch buffer. */
+/* Writes a template that draws nothing to the scratch buffer. A place without a kind is not kept.
+ */
 static int expand(maker *k, aq_template t, aq_place place, size_t most)
 {
     aq_buf *out = &k->scratch;
@@ -150,10 +156,13 @@ static int expand(maker *k, aq_template t, aq_place place, size_t most)
 
         if (out->len + len > most)
             return aq_fail(k->err, -EFBIG, "%s has more than %zu bytes", place.where, most);
-        if (p->kind == AQ_PIECE_DECOY) {
+        if (p->kind == AQ_PIECE_DECOY && place.kind != AQ_PLACE_NONE) {
             place.line = place.kind == AQ_PLACE_FILE ? line : 0;
             place.offset = (uint32_t)out->len;
             add_spot(k, p->at, place);
+            if (k->places > AQ_DECOY_PLACES)
+                return aq_fail(k->err, -E2BIG, "decoys stand in more than %d places",
+                               AQ_DECOY_PLACES);
         }
         line += count_lines(text, len);
         aq_buf_add(out, text, len);
@@ -259,11 +268,11 @@ static int add_parents(maker *k, const char *path, int64_t mtime)
         aq_decoy_file *f = find_file(k, path, (size_t)(slash - path));
 
         if (!f)
-            f = add_file(k, (aq_decoy_file){.path = aq_arena_strndup(k->arena, path,
-                                                                     (size_t)(slash - path)),
-                                            .mode = 0755,
-                                            .mtime = mtime,
-                                            .folder = true});
+            f = add_file(
+                k, (aq_decoy_file){.path = aq_arena_strndup(k->arena, path, (size_t)(slash - path)),
+                                   .mode = 0755,
+                                   .mtime = mtime,
+                                   .folder = true});
         if (!f->folder)
             return aq_fail(k->err, -EEXIST, "%s is a file and a folder", f->path);
         f->mtime = f->mtime < mtime ? mtime : f->mtime;
@@ -274,12 +283,15 @@ static int add_parents(maker *k, const char *path, int64_t mtime)
 static int make_file(maker *k, const aq_pack_file *row)
 {
     aq_decoy_file f = {.mode = row->mode, .folder = row->folder};
-    aq_place at = {.kind = AQ_PLACE_PATH, .where = pooled(k, row->source)};
+    aq_place at = {.where = pooled(k, row->source)};
     int r = expand(k, row->path, at, AQ_DECOY_PATH);
 
     if (r < 0)
         return r;
     f.path = aq_arena_strdup(k->arena, aq_buf_str(&k->scratch));
+    at = (aq_place){.kind = AQ_PLACE_PATH, .where = f.path};
+    if ((r = expand(k, row->path, at, AQ_DECOY_PATH)) < 0)
+        return r;
     f.mtime = file_time(k, row->hours);
     if (!path_good(f.path))
         return aq_fail(k->err, -EINVAL, "%s is no good path", f.path);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const char *const grade_names[] = {
 #define AQ_GRADE(id, name, what) name,
 #include "decoy/grades.def"
@@ -64,7 +66,7 @@ typedef struct reader {
     aq_err *err;
     const char *name, *at, *end; /* of the line */
     uint32_t line;
-    int open; /* the kind of row that further lines belong to, or TABLES */
+    int open;         /* the kind of row that further lines belong to, or TABLES */
     uint32_t current; /* the row they belong to */
 } reader;
 
@@ -290,10 +292,8 @@ static int put_say(reader *r, aq_template *t, const char *s, size_t len)
     }
     if (set)
         return wrong(r, "say: a [set] without its end");
-    return put_piece(r, t,
-                     (aq_piece){.kind = AQ_PIECE_SAY,
-                                .at = pool_add(r->m, s, len),
-                                .len = (uint32_t)len});
+    return put_piece(
+        r, t, (aq_piece){.kind = AQ_PIECE_SAY, .at = pool_add(r->m, s, len), .len = (uint32_t)len});
 }
 
 static int put_word(reader *r, aq_template *t, const char *s, size_t len)
@@ -543,10 +543,22 @@ static int row(reader *r)
     return wrong(r, "a row begins with decoy, env, fact, file, folder or list");
 }
 
+/* Names and values go to terminals and into JSON. */
+static int check_text(const reader *r)
+{
+    for (const char *p = r->at; p < r->end; p++)
+        if ((unsigned char)*p < 0x20 ? *p != '\t' : *p == 0x7f)
+            return wrong(r, "a control character");
+    return aq_utf8_valid(r->at, (size_t)(r->end - r->at)) ? 0 : wrong(r, "not UTF-8");
+}
+
 static int read_line(reader *r)
 {
     char first = r->at < r->end ? *r->at : '\0';
+    int e = check_text(r);
 
+    if (e < 0)
+        return e;
     if (first == '|' || first == '>') {
         if (r->open != FILES)
             return wrong(r, "a line of content without a file above it");
@@ -572,8 +584,6 @@ int aq_pack_add(aq_pack_maker *m, const char *name, const char *text, size_t len
 
     if (len > AQ_PACK_BYTES)
         return aq_fail(err, -EFBIG, "%.200s is larger than %d bytes", name, AQ_PACK_BYTES);
-    if (memchr(text, '\0', len))
-        return aq_fail(err, -EBADMSG, "%.200s holds a NUL byte: it is no text", name);
     aq_buf_add(&m->names, &at, sizeof at);
     while (next < end && e == 0) {
         const char *stop = memchr(next, '\n', (size_t)(end - next));
@@ -670,8 +680,8 @@ static int resolve(aq_pack_maker *m, aq_err *err)
         int at = find(m, &m->tables[DECOYS], pooled(m, w->name));
 
         if (at < 0)
-            return aq_fail(err, -EBADMSG, "%.200s line %u: no decoy %.80s",
-                           text_name(m, w->text), w->line, pooled(m, w->name));
+            return aq_fail(err, -EBADMSG, "%.200s line %u: no decoy %.80s", text_name(m, w->text),
+                           w->line, pooled(m, w->name));
         p->at = (uint32_t)at;
     }
     return 0;

@@ -1,4 +1,5 @@
-/* Packs: the names, shapes and files that decoys are made of. docs/formats/decoys.md has the grammar.
+/* Packs: the names, shapes and files that decoys are made of. docs/formats/decoys.md has the
+ * grammar.
  *
  * A pack is a flat image: rows that name each other by number and texts by offset, without a
  * pointer, so that the built-in one costs nothing at the start of a program. The same parser makes
@@ -44,13 +45,14 @@ enum {
     AQ_PACK_LISTS = 64,
     AQ_PACK_WORDS = 4096, /* of one list */
     AQ_PACK_PIECES = 65536,
-    AQ_PACK_DEPTH = 16,         /* decoys in decoys */
-    AQ_PACK_DRAW = 512,         /* symbols drawn at once */
-    AQ_PACK_HOURS = 24 * 3660,  /* how old a file can be */
-    AQ_DECOY_VALUE = 16 << 10,  /* bytes of one value */
-    AQ_DECOY_FILE = 256 << 10,  /* of one file */
-    AQ_DECOY_WORLD = 4 << 20,   /* of all files */
+    AQ_PACK_DEPTH = 16,        /* decoys in decoys */
+    AQ_PACK_DRAW = 512,        /* symbols drawn at once */
+    AQ_PACK_HOURS = 24 * 3660, /* how old a file can be */
+    AQ_DECOY_VALUE = 16 << 10, /* bytes of one value */
+    AQ_DECOY_FILE = 256 << 10, /* of one file */
+    AQ_DECOY_WORLD = 4 << 20,  /* of all files */
     AQ_DECOY_PATH = 1024,
+    AQ_DECOY_PLACES = 1 << 16, /* of all decoys */
 };
 
 typedef enum aq_piece_kind {

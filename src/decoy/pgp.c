@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <nettle/eddsa.h>
 #include <nettle/sha1.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/digest.h"
@@ -45,12 +46,11 @@ static void put_number(aq_buf *out, const uint8_t n[static 32])
 static void open_key(const aq_making *m, unsigned number, key *k)
 {
     static const uint8_t curve[] = {9, 0x2b, 0x06, 0x01, 0x04, 0x01, 0xda, 0x47, 0x0f, 0x01};
-    char name[AQ_PACK_NAME + 8] = "";
+    char name[AQ_PACK_NAME + 8];
     struct sha1_ctx hash;
     const uint8_t *t = k->secret;
 
-    strncat(name, m->key, AQ_PACK_NAME - 1);
-    name[strlen(name)] = (char)('0' + number % 64); /* the rest of the array is zero */
+    snprintf(name, sizeof name, "%s%c", m->key, '0' + (int)(number % TRIES));
     aq_key_seed(m->draws, name, k->secret);
     ed25519_sha512_public_key(k->point, k->secret);
     k->created = CREATED + (uint32_t)(t[30] << 16 | t[31] << 8 | t[29]);

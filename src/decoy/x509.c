@@ -5,12 +5,21 @@
 #include <errno.h>
 #include <nettle/ecc-curve.h>
 #include <nettle/ecdsa.h>
+#include <nettle/sha1.h>
 #include <string.h>
 
 #include "base/digest.h"
 #include "decoy/internal.h"
 
-enum { SEQUENCE = 0x30, SET = 0x31, INTEGER = 0x02, BITS = 0x03, OCTETS = 0x04, OID = 0x06, UTF8 = 0x0c };
+enum {
+    SEQUENCE = 0x30,
+    SET = 0x31,
+    INTEGER = 0x02,
+    BITS = 0x03,
+    OCTETS = 0x04,
+    OID = 0x06,
+    UTF8 = 0x0c
+};
 
 #define EC_KEY   "\x2a\x86\x48\xce\x3d\x02\x01"
 #define P256     "\x2a\x86\x48\xce\x3d\x03\x01\x07"
@@ -20,6 +29,8 @@ enum { SEQUENCE = 0x30, SET = 0x31, INTEGER = 0x02, BITS = 0x03, OCTETS = 0x04, 
 #define USAGE    "\x55\x1d\x0f"
 #define EXTENDED "\x55\x1d\x25"
 #define BASIC    "\x55\x1d\x13"
+#define SUBJECT  "\x55\x1d\x0e"
+#define ISSUER   "\x55\x1d\x23"
 
 typedef struct pair {
     struct ecc_scalar secret;
@@ -112,7 +123,7 @@ static void compute_point(pair *k)
     ecc_point_clear(&point);
 }
 
-/* `lasting`: the name is one of the pack, and the result is worth keeping. */
+/* `lasting`: the name is one of the pack. */
 static void open_pair(const aq_making *m, const char *name, bool lasting, pair *k)
 {
     const uint8_t *known = aq_key_cached(m, AQ_KEY_P256, name);
@@ -129,10 +140,11 @@ static void open_pair(const aq_making *m, const char *name, bool lasting, pair *
     mpz_clear(n);
     if (known) {
         memcpy(k->point, known, sizeof k->point);
-    } else if (lasting) {
-        compute_point(k);
-        aq_key_keep(m, AQ_KEY_P256, name, k->point, sizeof k->point);
+        return;
     }
+    compute_point(k);
+    if (lasting)
+        aq_key_keep(m, AQ_KEY_P256, name, k->point, sizeof k->point);
 }
 
 static void close_pair(pair *k)
@@ -196,7 +208,23 @@ static void put_extension(aq_buf *out, const char *oid, bool critical, const voi
     wrap(out, SEQUENCE, from);
 }
 
-static void put_extensions(aq_buf *out, bool ca)
+/* SHA-1 over the point, as everybody names keys in certificates. */
+static void put_key_id(aq_buf *out, const char *oid, uint8_t tag, const pair *k)
+{
+    aq_auto_buf inner = {0};
+    struct sha1_ctx hash;
+    uint8_t id[20];
+
+    sha1_init(&hash);
+    sha1_update(&hash, sizeof k->point, k->point);
+    sha1_digest(&hash, sizeof id, id);
+    put(&inner, tag, id, sizeof id);
+    if (tag != OCTETS)
+        wrap(&inner, SEQUENCE, 0);
+    put_extension(out, oid, false, inner.data, inner.len);
+}
+
+static void put_extensions(aq_buf *out, bool ca, const pair *own, const pair *issuer)
 {
     size_t from = out->len;
 
@@ -208,6 +236,8 @@ static void put_extensions(aq_buf *out, bool ca)
         put_extension(out, EXTENDED, false, "\x30\x0a\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x02", 12);
         put_extension(out, BASIC, true, "\x30\0", 2);
     }
+    put_key_id(out, SUBJECT, OCTETS, own);
+    put_key_id(out, ISSUER, 0x80, issuer);
     wrap(out, SEQUENCE, from);
     wrap(out, 0xa3, from);
 }
@@ -296,7 +326,8 @@ static void put_validity(aq_buf *out)
     wrap(out, SEQUENCE, from);
 }
 
-static void put_body(const aq_making *m, const request *q, const pair *k, aq_buf *out)
+static void put_body(const aq_making *m, const request *q, const pair *k, const pair *issuer,
+                     aq_buf *out)
 {
     bool ca = strcmp(q->issuer_key, m->key) == 0;
     uint8_t serial[16];
@@ -315,7 +346,7 @@ static void put_body(const aq_making *m, const request *q, const pair *k, aq_buf
     put_curve(out);
     put_bits(out, k->point, sizeof k->point);
     wrap(out, SEQUENCE, from);
-    put_extensions(out, ca);
+    put_extensions(out, ca, k, issuer);
     wrap(out, SEQUENCE, 0);
 }
 
@@ -329,8 +360,8 @@ int aq_key_certificate(const aq_making *m, aq_buf *out, aq_err *err)
     if (r < 0)
         return r;
     open_pair(m, m->key, true, &own);
-    open_pair(m, q.issuer_key, false, &issuer); /* it only signs */
-    put_body(m, &q, &own, &body);
+    open_pair(m, q.issuer_key, false, &issuer);
+    put_body(m, &q, &own, &issuer, &body);
     sign(m->lot, &issuer, &body, &signature);
     aq_buf_add(&der, body.data, body.len);
     put_algorithm(&der);

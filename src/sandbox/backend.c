@@ -76,7 +76,9 @@ int aq_backend_run(const aq_backend *b, const aq_plan *plan, aq_buf *stream, aq_
     if (!err)
         err = &own;
     *err = (aq_err){0};
-    r = b->prepare(plan, &aq, err);
+    r = aq_plan_check(plan, err);
+    if (r == 0)
+        r = b->prepare(plan, &aq, err);
     if (r == 0 && !aq)
         r = aq_fail(err, -EPROTO, "it gave no aquarium");
     if (r == 0)

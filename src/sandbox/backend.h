@@ -32,6 +32,18 @@ typedef struct aq_share {
     bool writable;         /* writes go to the run's own space, never to the host */
 } aq_share;
 
+/* A file or folder that the world has from the start: below a writable place, or a file in /etc. */
+typedef struct aq_plan_file {
+    const char *path; /* absolute */
+    const char *data;
+    size_t len;
+    unsigned mode;
+    int64_t mtime; /* seconds since 1970 */
+    bool folder;   /* stands before what is in it */
+} aq_plan_file;
+
+enum { AQ_PLAN_FILES = 4096 };
+
 /* How a run was really contained: what held, not what was hoped for. */
 typedef struct aq_containment {
     int landlock;       /* ABI that was applied, 0 = none */
@@ -55,7 +67,11 @@ typedef struct aq_plan {
     const char *const *env;  /* "NAME=value" rows beside those that every run gets; may be NULL */
     const char *cwd;         /* inside; NULL: the home */
     const char *world;       /* label in the observation; NULL: "A" */
-    const char *rootfs;      /* folder of the host that is the root instead of the base; or NULL */
+    const char *home;        /* below /home; NULL: /home/user */
+    const char *host;        /* the host's name; NULL: debian */
+    const aq_plan_file *files;
+    size_t file_count;
+    const char *rootfs; /* folder of the host that is the root instead of the base; or NULL */
     const aq_share *shares;
     size_t share_count;
     bool has_input;  /* `input` is copied to standard input; else that is empty */
@@ -68,6 +84,9 @@ typedef struct aq_plan {
 /* What a backend returns, negative, when the plan asks for what cannot be: the caller's mistake,
  * told in words for the caller, and no failure of ours. */
 enum { AQ_EPLAN = EDOM };
+
+/* Is it something that may be asked for? Looks at the plan alone; -AQ_EPLAN. */
+int aq_plan_check(const aq_plan *plan, aq_err *err);
 
 typedef struct aq_aquarium aq_aquarium; /* one run; each backend has its own */
 

@@ -33,6 +33,7 @@ typedef struct walk {
     bool full;   /* no more changes fit */
     char *buffer;
     const aq_world *world;
+    aq_file_index planned;
 } walk;
 
 static void add(walk *k, char change, const char *path, uint64_t size, aq_digest digest)
@@ -107,6 +108,28 @@ static bool untouched(const walk *k, const struct stat *st)
            (st->st_ctim.tv_sec == go->tv_sec && st->st_ctim.tv_nsec < go->tv_nsec);
 }
 
+/* A file of the plan: as it was, or changed. */
+static void visit_planned(walk *k, int dirfd, const char *name, const char *path,
+                          const aq_plan_file *f, const struct stat *st)
+{
+    uint64_t size;
+    aq_digest digest;
+
+    if (S_ISREG(st->st_mode) && !f->folder && (st->st_mode & 07777) == f->mode) {
+        aq_auto_fd int fd = -1;
+
+        if (untouched(k, st))
+            return;
+        fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && aq_files_same(fd, f, k->buffer, READ_AT_ONCE))
+            return;
+    }
+    if (digest_of(k, dirfd, name, st, &size, &digest) < 0)
+        unread(k, path);
+    else
+        add(k, 'M', path, size, digest);
+}
+
 static void visit(walk *k, int dirfd, int original, const char *name, const char *path,
                   const struct stat *st)
 {
@@ -147,15 +170,16 @@ static bool on_the_way(const walk *k, const char *path)
 }
 
 static void enter_folder(walk *k, int dirfd, int original, const char *name, const char *path,
-                         unsigned depth)
+                         const aq_plan_file *f, unsigned depth)
 {
     const char *folder = aq_arena_printf(k->arena, "%s/", path);
     size_t row = k->count;
     struct stat was;
-    bool known = original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0;
+    bool known = (f && f->folder) ||
+                 (original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0);
 
     if (!known && !on_the_way(k, path))
-        add(k, 'A', folder, 0, aq_sha256("", 0));
+        add(k, f ? 'M' : 'A', folder, 0, aq_sha256("", 0));
     if (depth < DEPTH && walk_folder(k, dirfd, original, name, path, depth + 1) != UNREAD)
         return;
     if (row < k->count && strcmp(k->changes[row].path, folder) == 0) { /* new, and unread */
@@ -169,12 +193,15 @@ static void enter_folder(walk *k, int dirfd, int original, const char *name, con
 static void enter(walk *k, int dirfd, int original, const char *name, const char *path,
                   unsigned depth)
 {
+    const aq_plan_file *f = aq_files_find(&k->planned, path);
     struct stat st;
 
     if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         unread(k, path);
     else if (S_ISDIR(st.st_mode))
-        enter_folder(k, dirfd, original, name, path, depth);
+        enter_folder(k, dirfd, original, name, path, f, depth);
+    else if (f)
+        visit_planned(k, dirfd, name, path, f, &st);
     else if (!on_the_way(k, path))
         visit(k, dirfd, original, name, path, &st);
 }
@@ -242,11 +269,38 @@ static int walk_folder(walk *k, int dirfd, int original, const char *name, const
     return r;
 }
 
+/* Does it lie where nobody could look, or is it a writable place itself? */
+static bool out_of_sight(const walk *k, const aq_plan_file *f)
+{
+    for (size_t i = 0; i < k->count; i++)
+        if (k->changes[i].change == 'U' &&
+            strncmp(f->path, k->changes[i].path, strlen(k->changes[i].path)) == 0)
+            return true;
+    for (size_t i = 0; i < k->world->root.count; i++)
+        if (k->world->root.entry[i].kind == SPACE &&
+            strcmp(k->world->root.entry[i].path, f->path) == 0)
+            return true;
+    return k->full;
+}
+
+/* Files of the plan that nobody came across any more. */
+static void planned_missing(walk *k)
+{
+    for (size_t i = 0; i < k->planned.count; i++) {
+        const aq_plan_file *f = k->planned.row[i];
+
+        if (!k->planned.seen[i] && !out_of_sight(k, f))
+            add(k, 'D', aq_arena_printf(k->arena, "%s%s", f->path, f->folder ? "/" : ""), 0,
+                (aq_digest){{0}});
+    }
+}
+
 int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *err)
 {
     walk k = {.arena = a, .world = w, .hash = aq_hash_begin(), .buffer = aq_alloc(READ_AT_ONCE)};
     int r = 0;
 
+    aq_files_index(w->plan, &k.planned);
     /* Inside the user namespace, which is ours, every file can be read, whatever its mode. */
     if (setns(w->users, CLONE_NEWUSER) < 0)
         r = aq_fail_errno(err, "cannot enter the world's user namespace");
@@ -260,6 +314,9 @@ int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *e
             k.full)
             unread(&k, aq_arena_printf(a, "%s/", e->path));
     }
+    if (r == 0)
+        planned_missing(&k);
+    aq_files_index_free(&k.planned);
     if (k.count) {
         aq_file_change *all = aq_arena_alloc(a, k.count * sizeof *all);
         memcpy(all, k.changes, k.count * sizeof *all);

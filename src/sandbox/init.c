@@ -123,7 +123,7 @@ static int descriptors(aq_world *w, int *init, aq_err *err)
 /* The environment is ours; rows of the plan replace rows of the same name. */
 static char **environment(aq_arena *a, const aq_plan *plan, const char *cwd)
 {
-    const char *const ours[] = {"HOME=/home/user",
+    const char *const ours[] = {aq_arena_printf(a, "HOME=%s", aq_root_home(plan)),
                                 "USER=user",
                                 "LOGNAME=user",
                                 "SHELL=/bin/bash",
@@ -205,7 +205,7 @@ static int wait_for_root(aq_world *w, int init, aq_err *err)
 
 static int settle(aq_world *w, int init, aq_err *err)
 {
-    const char *cwd = w->plan->cwd ? w->plan->cwd : "/home/user";
+    const char *cwd = w->plan->cwd ? w->plan->cwd : aq_root_home(w->plan);
     aq_message m = {.word = AQ_WORD_WAITING};
     int r = network(init, err);
 
@@ -233,7 +233,7 @@ _Noreturn static void payload(aq_world *w, int init)
 {
     const aq_plan *plan = w->plan;
     aq_arena *a = aq_arena_new();
-    char **env = environment(a, plan, plan->cwd ? plan->cwd : "/home/user");
+    char **env = environment(a, plan, plan->cwd ? plan->cwd : aq_root_home(plan));
     const char *program;
     aq_err err = {0};
     size_t argc = 0;
@@ -295,7 +295,8 @@ static int enter_namespaces(aq_world *w, aq_err *err)
     if ((r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
         (r = become_root(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0)
         return r;
-    if (sethostname("debian", 6) < 0 || setdomainname("", 0) < 0)
+    const char *host = w->plan->host ? w->plan->host : "debian";
+    if (sethostname(host, strlen(host)) < 0 || setdomainname("", 0) < 0)
         return aq_fail_errno(err, "cannot name the host inside");
     /* Files in /proc/self are ours to write only while we may be looked at; nobody is inside yet.
      */
@@ -386,7 +387,7 @@ static int seal(const aq_world *w, aq_err *err)
     aq_message m = {.word = AQ_WORD_SEALED};
     int r;
 
-    if ((r = aq_root_leave_old(err)) < 0)
+    if ((r = aq_files_write(w, err)) < 0 || (r = aq_root_leave_old(err)) < 0)
         return r;
     forbid_namespaces();
     return (r = give_up_all(w, err)) < 0 ? r : aq_message_send(w->inner, &m, NULL, 0, err);

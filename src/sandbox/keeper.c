@@ -372,7 +372,6 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
     bool ended = false;
     int r = 0;
 
-    clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
     if (watch)
         r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, aq_attend_full, at,
                           &watching, err);
@@ -380,6 +379,7 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
         r = aq_attend_begin(at, w, err);
     while (r == 0 && !w->sealed) /* it runs in nothing less than a finished world */
         r = hear_inside(w, err);
+    clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
     if (r == 0)
         r = aq_message_send(w->outer, &go, NULL, 0, err);
     if (r == 0 && watch)

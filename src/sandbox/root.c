@@ -22,6 +22,8 @@ enum {
     OPEN_SPACE = AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES,
 };
 
+static const char home[] = "/home/user"; /* in base.def; a plan may name another */
+
 static const struct {
     aq_base_kind kind;
     const char *path, *text;
@@ -71,7 +73,50 @@ static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to
                err);
 }
 
-static int list_base(aq_arena *a, aq_root *root, aq_err *err)
+const char *aq_root_home(const aq_plan *plan)
+{
+    return plan->home ? plan->home : home;
+}
+
+bool aq_root_is_space(const aq_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < sizeof base / sizeof *base; i++) {
+        const char *space = strcmp(base[i].path, home) == 0 ? aq_root_home(plan) : base[i].path;
+        size_t n = strlen(space);
+
+        if (base[i].kind == SPACE && strncmp(path, space, n) == 0 &&
+            (path[n] == '/' || path[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static const aq_plan_file *planned(const aq_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->file_count; i++)
+        if (aq_files_in_root(&plan->files[i]) && strcmp(plan->files[i].path, path) == 0)
+            return &plan->files[i];
+    return NULL;
+}
+
+/* Files of the plan in /etc that the base has not. */
+static int add_planned(const aq_plan *plan, aq_root *root, aq_err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < plan->file_count && r == 0; i++) {
+        const aq_plan_file *f = &plan->files[i];
+        bool there = !aq_files_in_root(f);
+
+        for (size_t k = 0; k < root->count && !there; k++)
+            there = strcmp(root->entry[k].path, f->path) == 0;
+        if (!there)
+            r = add(root, (aq_entry){.kind = TEXT, .path = f->path, .file = f}, err);
+    }
+    return r;
+}
+
+static int list_base(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *err)
 {
     int r = 0;
 
@@ -80,9 +125,13 @@ static int list_base(aq_arena *a, aq_root *root, aq_err *err)
 
         if (e.kind == DEVICE)
             e.text = e.path;
+        if (e.kind == TEXT)
+            e.file = planned(plan, e.path);
+        if (strcmp(e.path, home) == 0)
+            e.path = aq_root_home(plan);
         r = e.kind == TREE ? add_tree(a, root, e.path, e.path, err) : add(root, e, err);
     }
-    return r;
+    return r < 0 ? r : add_planned(plan, root, err);
 }
 
 /* What every world has of its own, whatever the root file system holds there. */
@@ -110,13 +159,13 @@ static int add_entries(aq_arena *a, aq_root *root, const char *folder, aq_err *e
     return r;
 }
 
-static int list_rootfs(aq_arena *a, const char *rootfs, aq_root *root, aq_err *err)
+static int list_rootfs(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *err)
 {
     char real[PATH_MAX];
     int r;
 
-    if (!realpath(rootfs, real))
-        return aq_fail_errno(err, "cannot open the root file system %s", rootfs);
+    if (!realpath(plan->rootfs, real))
+        return aq_fail_errno(err, "cannot open the root file system %s", plan->rootfs);
     r = add_entries(a, root, real, err);
     for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
         const char *path = base[i].path;
@@ -124,7 +173,7 @@ static int list_rootfs(aq_arena *a, const char *rootfs, aq_root *root, aq_err *e
         if (made_by_us(first))
             r = add(root,
                     (aq_entry){.kind = base[i].kind,
-                               .path = path,
+                               .path = strcmp(path, home) == 0 ? aq_root_home(plan) : path,
                                .text = base[i].kind == DEVICE ? path : base[i].text},
                     err);
     }
@@ -162,7 +211,7 @@ int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err)
     int r;
 
     ret->count = 0;
-    r = plan->rootfs ? list_rootfs(a, plan->rootfs, ret, err) : list_base(a, ret, err);
+    r = plan->rootfs ? list_rootfs(a, plan, ret, err) : list_base(a, plan, ret, err);
     return r < 0 ? r : list_shares(a, plan, ret, err);
 }
 
@@ -193,13 +242,19 @@ static const char *below(const char *path)
     return path + 1;
 }
 
-static int make_file(int root, const char *path, const char *text, aq_err *err)
+static int make_file(int root, const aq_entry *e, aq_err *err)
 {
+    const aq_plan_file *f = e->file;
     aq_auto_fd int fd =
-        openat(root, below(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    int r = fd < 0 ? -errno : aq_write_full(fd, text, strlen(text));
+        openat(root, below(e->path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+               f ? f->mode : 0644);
+    int r =
+        fd < 0 ? -errno : aq_write_full(fd, f ? f->data : e->text, f ? f->len : strlen(e->text));
 
-    return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", path, strerror(-r)) : 0;
+    if (r == 0 && f &&
+        futimens(fd, (struct timespec[]){{.tv_sec = f->mtime}, {.tv_sec = f->mtime}}) < 0)
+        r = -errno;
+    return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", e->path, strerror(-r)) : 0;
 }
 
 /* The folders above a share; those in a writable place belong to the user. */
@@ -293,7 +348,7 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
             return aq_fail_errno(err, "cannot make %s inside", e->path);
         return 0;
     case TEXT:
-        return make_file(root, e->path, e->text, err);
+        return make_file(root, e, err);
     case LINK:
         if (symlinkat(e->text, root, below(e->path)) < 0)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
@@ -345,6 +400,8 @@ static int build(aq_world *w, int root, int disk, aq_err *err)
     for (size_t i = 0; i < w->root.count && r == 0; i++)
         r = place(w, root, disk, &w->root.entry[i], err);
     if (r == 0)
+        r = aq_files_folders(w, root, err);
+    if (r == 0)
         r = place_terminals(root, err);
     if (r == 0)
         r = place_proc(w, root, err);
@@ -371,12 +428,13 @@ int aq_root_leave_old(aq_err *err)
 int aq_root_build(aq_world *w, aq_err *err)
 {
     /* The root holds names and a few small texts; the space gets what the plan allows, and room for
-     * its own folders. */
+     * its own folders and what the world has from the start. */
     aq_auto_fd int root = new_space(1 << 20, 4096, OPEN_SPACE | AQ_MOUNT_NO_EXEC, err);
-    aq_auto_fd int disk = root < 0
-                              ? -1
-                              : new_space(w->limits.most[AQ_LIMIT_DISK],
-                                          w->limits.most[AQ_LIMIT_INODES] + 8, OPEN_SPACE, err);
+    aq_auto_fd int disk =
+        root < 0
+            ? -1
+            : new_space(w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
+                        w->limits.most[AQ_LIMIT_INODES] + 8 + w->plan->file_count, OPEN_SPACE, err);
     int r = disk < 0 ? err->code : build(w, root, disk, err);
 
     for (size_t i = 0; i < w->root.count; i++) {

@@ -50,9 +50,10 @@ typedef struct aq_entry {
     aq_base_kind kind;
     const char *path; /* inside */
     const char *text; /* of a file, target of a link, mode of a space, host path of a tree */
-    bool folder;      /* a tree: its root is a folder */
-    bool copied;      /* a share that the run may change: its own copy is */
-    int mount;        /* detached, or the folder to copy; -1 until it was taken from the host */
+    const aq_plan_file *file; /* of a file: what the plan says it holds */
+    bool folder;              /* a tree: its root is a folder */
+    bool copied;              /* a share that the run may change: its own copy is */
+    int mount; /* detached, or the folder to copy; -1 until it was taken from the host */
 } aq_entry;
 
 typedef struct aq_root {
@@ -157,6 +158,32 @@ typedef enum aq_own { AQ_OWN_KEEPER = 1, AQ_OWN_INIT = 2, AQ_OWN_WARDEN = 4 } aq
 /* From here on this process makes the calls of its list only (calls.def); any other one kills it.
  * Needs no_new_privs. */
 int aq_lock(aq_own who, aq_err *err);
+
+/* ---- the files of the plan ---- */
+
+/* The writable home of the plan. */
+const char *aq_root_home(const aq_plan *plan);
+/* Is it one of those that the read-only root gets? */
+bool aq_files_in_root(const aq_plan_file *f);
+/* Bytes that they take of the writable space. */
+uint64_t aq_files_room(const aq_plan *plan);
+/* Does the path lie in a writable place? */
+bool aq_root_is_space(const aq_plan *plan, const char *path);
+/* Folders first, so that the payload can enter one; the rest while it gives up its rights. */
+int aq_files_folders(const aq_world *w, int root, aq_err *err);
+int aq_files_write(const aq_world *w, aq_err *err);
+
+typedef struct aq_file_index {
+    const aq_plan_file **row; /* by path */
+    char *seen;
+    size_t count;
+} aq_file_index;
+
+void aq_files_index(const aq_plan *plan, aq_file_index *ret);
+void aq_files_index_free(aq_file_index *x);
+/* Marks it as seen; NULL when the plan has none of that path. */
+const aq_plan_file *aq_files_find(aq_file_index *x, const char *path);
+bool aq_files_same(int fd, const aq_plan_file *f, char *buffer, size_t size);
 
 /* ---- inside ---- */
 

@@ -242,6 +242,17 @@ aq_digest aq_key_hmac(const aq_keys *k, aq_key_use use, const void *data, size_t
     return d;
 }
 
+aq_digest aq_key_world_seed(const aq_keys *k, const char *submission, const char *run)
+{
+    static const char label[] = "aquarium/v1/world";
+    aq_auto_buf all = {0};
+
+    aq_buf_add(&all, label, sizeof label);
+    aq_buf_add(&all, submission, strlen(submission) + 1);
+    aq_buf_add(&all, run, strlen(run) + 1);
+    return aq_key_hmac(k, AQ_KEY_SEED, all.data, all.len);
+}
+
 void aq_key_sign(const aq_keys *k, aq_key_use use, const void *data, size_t len,
                  uint8_t sig[static AQ_ED25519_SIG])
 {

@@ -31,6 +31,10 @@ const char *aq_key_id(const aq_keys *k, aq_key_use use, char out[static AQ_KEY_I
 
 /* Secret keys (form HMAC). */
 aq_digest aq_key_hmac(const aq_keys *k, aq_key_use use, const void *data, size_t len);
+/* The seed of one run's worlds: HMAC under the seed key of "aquarium/v1/world", the submission's id
+ * and the run's name, each with its NUL. Nobody without the instance key can compute decoys in
+ * advance. */
+aq_digest aq_key_world_seed(const aq_keys *k, const char *submission, const char *run);
 /* Signing keys (form ED25519). */
 void aq_key_sign(const aq_keys *k, aq_key_use use, const void *data, size_t len,
                  uint8_t sig[static AQ_ED25519_SIG]);

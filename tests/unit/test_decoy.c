@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "0"
+#define GOLDEN "a1bd89facbd0c86f404a44525114cbca7b2243bfcc269c336c349befdad4db3a"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
@@ -66,6 +65,15 @@ static void test_same_seed_same_bytes(void **state)
     assert_memory_equal(first.b, again.b, sizeof first.b);
     assert_memory_not_equal(first.b, b.b, sizeof first.b);
     assert_string_equal(aq_digest_hex(&first, hex), GOLDEN);
+}
+
+static void test_seed_of_text(void **state)
+{
+    static const uint8_t begins[] = {0x43, 0x87, 0xb9, 0xde, 0xc0, 0x24, 0xa1, 0x65};
+    aq_seed s = aq_seed_of_text("42");
+
+    (void)state;
+    assert_memory_equal(s.b, begins, sizeof begins);
 }
 
 /* No value of one in the other, by sorting both. */
@@ -275,6 +283,8 @@ static void test_pack_errors(void **state)
         {"pack 1\ndecoy a secret text %{say:c[ab}\n", "set"},
         {"pack 1\ndecoy a secret text %{word:none}\n", "no list 'none'"},
         {"pack 1\ndecoy a secret text %{hex:4\n", "without its }"},
+        {"pack 1\n\ndecoy a secret text \x1b[2J\n", "line 3: a control character"},
+        {"pack 1\ndecoy a secret text \xc3(\n", "line 2: not UTF-8"},
         {"pack 1\ndecoy a secret text %{b}\n", "line 2: no decoy b"},
         {"pack 1\ndecoy a secret text %{b}\ndecoy b secret text %{a}\n", "needs itself"},
         {"pack 1\ndecoy a secret text x\ndecoy a secret text y\n", "line 3: a second decoy a"},
@@ -379,10 +389,15 @@ static void test_order_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_seed_same_bytes), cmocka_unit_test(test_thousand_pairs),
-        cmocka_unit_test(test_twins_can_fail),       cmocka_unit_test(test_redacted_alike),
-        cmocka_unit_test(test_places),               cmocka_unit_test(test_file_times),
-        cmocka_unit_test(test_pack_errors),          cmocka_unit_test(test_pack_adds_and_replaces),
+        cmocka_unit_test(test_same_seed_same_bytes),
+        cmocka_unit_test(test_thousand_pairs),
+        cmocka_unit_test(test_seed_of_text),
+        cmocka_unit_test(test_twins_can_fail),
+        cmocka_unit_test(test_redacted_alike),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_file_times),
+        cmocka_unit_test(test_pack_errors),
+        cmocka_unit_test(test_pack_adds_and_replaces),
         cmocka_unit_test(test_order_is_checked),
     };
 

@@ -117,6 +117,9 @@ static void known_answers(void **state)
     assert_string_equal(aq_digest_hex(&d, hex),
                         "8a31438a0663b07901f1667d3300456a1c89164d3e3b2ef29c9da63d32808077");
     assert_string_equal(aq_key_id(k, AQ_KEY_EVIDENCE_MAC, id), "148b12796d2c4cdc");
+    d = aq_key_world_seed(k, "sub-1", "run-1");
+    assert_string_equal(aq_digest_hex(&d, hex),
+                        "7ade9b9e7a325a929a9c8a9bedf9cec67bf5776b408bfeea1298be06cc2bcb1f");
     aq_keys_free(k);
 }
 

@@ -1,0 +1,85 @@
+/* The world that --seed and --pack choose; see world.h. */
+#include "cli/world.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/err.h"
+
+enum { SEED_TEXT = 64, PACKS = 8 };
+
+static bool seed_good(const char *seed)
+{
+    size_t n = strlen(seed);
+
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)seed[i]) && !strchr("._:-", seed[i]))
+            return false;
+    return n > 0 && n <= SEED_TEXT;
+}
+
+static int choose_seed(const aq_command *c, aq_arena *a, aq_world_choice *w)
+{
+    uint64_t random;
+
+    if (w->seed)
+        return seed_good(w->seed)
+                   ? AQ_PARSE_RUN
+                   : aq_say_usage(c, "--seed: 1 to %d letters, digits, dots, dashes and colons",
+                                  SEED_TEXT);
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        aq_panic("no random numbers");
+    w->seed = aq_arena_printf(a, "%016llx", (unsigned long long)random);
+    return AQ_PARSE_RUN;
+}
+
+/* What is wrong with a pack is the caller's to mend. */
+static int say_wrong(const aq_err *err)
+{
+    fprintf(stderr, "aquarium: %s\n", err->text);
+    return AQ_EXIT_USAGE;
+}
+
+static int read_packs(const aq_command *c, aq_arena *a, const char *list, const aq_pack **ret)
+{
+    const char *paths[PACKS];
+    size_t count = 0;
+    aq_err err = {0};
+
+    while (list && *list) {
+        size_t n = strcspn(list, ",");
+
+        if (n && count == PACKS)
+            return aq_say_usage(c, "--pack: at most %d packs", PACKS);
+        if (n)
+            paths[count++] = aq_arena_strndup(a, list, n);
+        list += n + (list[n] == ',');
+    }
+    return aq_pack_read(a, paths, count, ret, &err) < 0 ? say_wrong(&err) : AQ_PARSE_RUN;
+}
+
+int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
+{
+    const aq_pack *pack = NULL;
+    const aq_decoys *other;
+    aq_err err = {0};
+    aq_seed seed;
+    int r = choose_seed(c, a, w);
+
+    if (r == AQ_PARSE_RUN)
+        r = read_packs(c, a, w->packs, &pack);
+    if (r != AQ_PARSE_RUN)
+        return r;
+    seed = aq_seed_of_text(w->seed);
+    if (aq_decoys_make(a, pack, &seed, w->side, w->start, &w->decoys, &err) < 0)
+        return say_wrong(&err);
+    if (!w->check)
+        return AQ_PARSE_RUN;
+    if (aq_decoys_make(a, pack, &seed, w->side == AQ_SIDE_A ? AQ_SIDE_B : AQ_SIDE_A, w->start,
+                       &other, &err) < 0 ||
+        aq_decoys_twins(w->decoys, other, &err) < 0)
+        return say_wrong(&err);
+    return AQ_PARSE_RUN;
+}

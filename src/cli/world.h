@@ -1,0 +1,17 @@
+/* The world that --seed and --pack choose; for the commands that take them. */
+#pragma once
+
+#include "cli/cli.h"
+#include "decoy/decoy.h"
+
+typedef struct aq_world_choice {
+    const char *seed;  /* of the command line; a random one is drawn when it is NULL */
+    const char *packs; /* "FILE,FILE", or NULL */
+    aq_side side;
+    int64_t start;
+    bool check; /* make the other world too, and see that they are twins */
+    const aq_decoys *decoys;
+} aq_world_choice;
+
+/* AQ_PARSE_RUN with seed and decoys set, or the status after saying what is wrong. */
+int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w);

@@ -1,0 +1,9 @@
+/* Quarantine: a world with decoys. The one place where decoys become a plan for a sandbox. */
+#pragma once
+
+#include "decoy/decoy.h"
+#include "sandbox/backend.h"
+
+/* Puts the decoys into the plan: home, host, files and environment; rows that the plan's
+ * environment already has win. Everything lives in the arena or in the decoys. */
+void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan);
