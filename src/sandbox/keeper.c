@@ -213,18 +213,6 @@ static int step_aside(aq_world *w, aq_err *err)
     return r < 0 ? r : 0;
 }
 
-/* All that can be given up while init builds. What remains is what entering the world's network
- * needs. */
-static int give_up_most(aq_err *err)
-{
-    int r;
-
-    if ((r = aq_process_only_proc(err)) < 0 || (r = aq_process_no_way_up(err)) < 0 ||
-        (r = aq_process_no_new_privileges(err)) < 0)
-        return r;
-    return aq_lock(AQ_OWN_KEEPER, err);
-}
-
 static int make_world(aq_world *w, aq_err *err)
 {
     aq_message mapped = {.word = AQ_WORD_MAPPED};
@@ -249,7 +237,7 @@ static int make_world(aq_world *w, aq_err *err)
         w->stdio[i] = -1;
     }
     if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0 ||
-        (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0 || (r = give_up_most(err)) < 0)
+        (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0)
         return r;
     while (r == 0 && (w->disk < 0 || !w->payload))
         r = hear_inside(w, err);
@@ -270,14 +258,20 @@ static int hear_front(aq_world *w, aq_word expected, aq_err *err)
 }
 
 /* What remains is the ownership of the world's user namespace: enough to trace and kill what is in
- * it, and nothing outside. */
+ * it, and nothing outside. Done while init waits for the old root to go: before, init and payload
+ * keep two processors busy. */
 static int give_up_all(aq_world *w, aq_err *err)
 {
+    int r;
+
     /* The world's empty network is enough for a keeper too. */
     if (setns(w->network, CLONE_NEWNET) < 0)
         return aq_fail_errno(err, "cannot leave the host's network");
     close(w->network);
-    return aq_process_no_capabilities(err);
+    if ((r = aq_process_only_proc(err)) < 0 || (r = aq_process_no_way_up(err)) < 0 ||
+        (r = aq_process_no_capabilities(err)) < 0 || (r = aq_process_no_new_privileges(err)) < 0)
+        return r;
+    return aq_lock(AQ_OWN_KEEPER, err);
 }
 
 static int prepare(aq_world *w, aq_arena *a, aq_err *err)
