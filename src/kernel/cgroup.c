@@ -181,6 +181,7 @@ static void make_v2(aq_cgroup *g, const char *self, uint64_t memory, uint64_t pi
             g->memory = AQ_CGROUP_V2;
             g->memory_events = open_value(g->place[0].folder, "memory.events");
             g->memory_peak = open_value(g->place[0].folder, "memory.peak");
+            g->memory_stat = open_value(g->place[0].folder, "memory.stat");
         }
         if (write_number(g->place[0].folder, "pids.max", pids)) {
             g->pids = AQ_CGROUP_V2;
@@ -225,6 +226,7 @@ static void make_all_v1(aq_cgroup *g, const char *self, uint64_t memory, uint64_
         g->memory = AQ_CGROUP_V1;
         g->memory_events = open_value(g->place[1].folder, "memory.oom_control");
         g->memory_peak = open_value(g->place[1].folder, "memory.max_usage_in_bytes");
+        g->memory_stat = open_value(g->place[1].folder, "memory.stat");
     }
     if (!g->pids && make_v1(g, 2, self, "pids") &&
         write_number(g->place[2].folder, "pids.max", pids)) {
@@ -239,8 +241,12 @@ static void make_all_v1(aq_cgroup *g, const char *self, uint64_t memory, uint64_
 
 void aq_cgroup_none(aq_cgroup *ret)
 {
-    *ret = (aq_cgroup){
-        .into = -1, .memory_events = -1, .memory_peak = -1, .pids_events = -1, .cpu_usage = -1};
+    *ret = (aq_cgroup){.into = -1,
+                       .memory_events = -1,
+                       .memory_peak = -1,
+                       .memory_stat = -1,
+                       .pids_events = -1,
+                       .cpu_usage = -1};
     for (size_t i = 0; i < AQ_CGROUP_PLACES; i++)
         ret->place[i].parent = ret->place[i].folder = ret->place[i].join = -1;
 }
@@ -312,6 +318,8 @@ void aq_cgroup_read(const aq_cgroup *g, aq_cgroup_usage *ret)
         .cpu_ns = g->cpu == AQ_CGROUP_V2 ? 1000 * read_number(g->cpu_usage, "usage_usec")
                                          : read_number(g->cpu_usage, NULL),
         .peak_memory = read_number(g->memory_peak, NULL),
+        .memory = read_number(g->memory_stat, g->memory == AQ_CGROUP_V2 ? "anon" : "rss") +
+                  read_number(g->memory_stat, "shmem"),
         .killed = read_number(g->memory_events, "oom_kill"),
         .refused = read_number(g->pids_events, "max"),
     };
@@ -388,6 +396,7 @@ void aq_cgroup_close(aq_cgroup *g)
     }
     close_fd(&g->memory_events);
     close_fd(&g->memory_peak);
+    close_fd(&g->memory_stat);
     close_fd(&g->pids_events);
     close_fd(&g->cpu_usage);
     g->into = -1;

@@ -26,11 +26,13 @@ typedef struct aq_cgroup {
     int into;                          /* the v2 folder for aq_namespace_clone, or -1 */
     aq_cgroup_level memory, pids, cpu; /* who limits (memory, pids) or counts (cpu) */
     aq_cgroup_level rate;              /* who slows down */
-    int memory_events, memory_peak, pids_events, cpu_usage; /* open files, read again and again */
+    /* Open files, read again and again. */
+    int memory_events, memory_peak, memory_stat, pids_events, cpu_usage;
 } aq_cgroup;
 
 typedef struct aq_cgroup_usage {
     uint64_t cpu_ns, peak_memory;
+    uint64_t memory;  /* now, without what could be read again from a disk */
     uint64_t killed;  /* processes that ran into the memory limit */
     uint64_t refused; /* processes that were not made because of the limit */
 } aq_cgroup_usage;

@@ -43,10 +43,14 @@ static void stop(aq_attendant *a, int limit)
 static void look_at_groups(aq_attendant *a)
 {
     const uint64_t *most = a->world->limits.most;
+    struct statfs fs;
     aq_cgroup_usage u;
+    uint64_t files = 0; /* of the writable space: memory too, with a limit of their own */
 
+    if (fstatfs(a->world->disk, &fs) == 0)
+        files = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
     aq_cgroup_read(&a->world->cgroup, &u);
-    if (u.killed)
+    if (u.killed || u.memory > most[AQ_LIMIT_MEMORY] + files)
         stop(a, AQ_LIMIT_MEMORY);
     else if (u.refused)
         stop(a, AQ_LIMIT_PROCESSES);

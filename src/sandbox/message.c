@@ -95,6 +95,7 @@ static size_t group_fds(aq_cgroup *g, int *at[static AQ_MESSAGE_FDS])
         at[n++] = &g->place[i].join;
     at[n++] = &g->memory_events;
     at[n++] = &g->memory_peak;
+    at[n++] = &g->memory_stat;
     at[n++] = &g->pids_events;
     at[n++] = &g->cpu_usage;
     return n;

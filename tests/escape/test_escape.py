@@ -371,6 +371,13 @@ def test_bombs(worlds):
                             " for i in range(16): os.write(f[-1], bytes(1 << 20))",
                             limits=["memory=100000000", "disk-bytes=100000000"])
     assert said["exit"]["kind"] == "budget" and said["limit"] == "memory", said["exit"]
+    # The limit is what it says, however large the space for files is; and files do not count.
+    said, _ = worlds.python("b = [bytearray(1 << 20) for i in range(150)]\nfor i in range(10**7): pass",
+                            limits=["memory=100000000"])
+    assert said["exit"]["kind"] == "budget" and said["limit"] == "memory", said["exit"]
+    said, _ = worlds.python("f = open('/tmp/x', 'wb', 0)\nfor i in range(150): f.write(bytes(1 << 20))\n"
+                            "for i in range(10**7): pass", limits=["memory=100000000"])
+    assert said["exit"] == {"kind": "status", "value": 0}
     # The twins: the same acts within the limits.
     said, out = worlds.python("import os\nos.write(os.memfd_create('m'), bytes(20 << 20))\nb = bytearray(30 << 20)\nopen('/tmp/x', 'wb').write(b[:1 << 20])\n"
                               "for i in range(20): os.mkdir(f'/tmp/d{i}')\n"
