@@ -74,6 +74,36 @@ for line in open("/proc/self/mountinfo"):
     assert mounts.count("/") == 1 and len(mounts) == len(set(mounts))
 
 
+def test_every_mount_is_restricted(worlds, tmp_path):
+    """Two locks on the same door: what Landlock refuses the mounts would refuse as well."""
+    _, out = worlds.run("cat", "/proc/self/mountinfo", options=["--share", f"{tmp_path}:/home/user/shown"])
+    mounts = {line.split()[4]: set(line.split()[5].split(",")) for line in out.splitlines()}
+    own = {"/home/user", "/tmp", "/var/tmp", "/dev/shm", "/run/user/1000"}
+    devices = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
+    assert mounts.keys() >= own | devices | {"/", "/usr", "/proc", "/dev/pts", "/home/user/shown"}
+    assert [m for m, flags in mounts.items() if "nosuid" not in flags] == []
+    assert {m for m, flags in mounts.items() if "nodev" not in flags} == devices | {"/dev/pts"}
+    assert {m for m, flags in mounts.items() if "ro" not in flags} == own | {"/proc", "/dev/pts"}
+    assert {m for m, flags in mounts.items() if "noexec" in flags} == devices | {"/", "/proc", "/dev/pts"}
+
+
+def test_landlock_stands_behind_the_mounts(worlds):
+    """Acts that no mount forbids, so that only Landlock can have refused them."""
+    said, out = worlds.python(CALLS + """
+import fcntl
+for path in ("/dev/zero", "/dev/null"):
+    try: fcntl.ioctl(os.open(path, os.O_RDONLY), 0x1234); print("ASKED")
+    except OSError as e: print(name(e.errno))
+print(name(call(240, b"queue", os.O_CREAT | os.O_RDWR, 0o600, 0)))
+m, s = os.openpty()
+print(fcntl.ioctl(s, 0x5413, b"\\0" * 8) != b"")  # the twin: the size of a terminal of its own
+""")
+    abi = said["containment"]["landlock"]
+    assert abi > 0, "this host has no Landlock"
+    lines = out.splitlines()
+    assert lines[2:] == ["EACCES", "True"] and (abi < 5 or lines[:2] == ["EACCES"] * 2), out
+
+
 def test_no_mounts_no_namespaces(worlds):
     code = CALLS + """
 tmpfs = ctypes.c_char_p(b"tmpfs")
