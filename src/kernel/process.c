@@ -137,6 +137,19 @@ int aq_process_keep_capabilities(uint64_t capabilities, aq_err *err)
     return 0;
 }
 
+int aq_process_trap_counter(aq_err *err)
+{
+    if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) < 0)
+        return aq_fail_errno(err, "cannot trap the time stamp counter");
+    return 0;
+}
+
+void aq_process_clock(clockid_t clock, struct timespec *ret)
+{
+    *ret = (struct timespec){0};
+    syscall(SYS_clock_gettime, clock, ret);
+}
+
 static const char *proc = "/proc";
 
 int aq_process_only_proc(aq_err *err)

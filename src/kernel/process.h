@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/err.h"
 
@@ -35,6 +36,11 @@ int aq_process_keep_capabilities(uint64_t capabilities, aq_err *err);
 /* The host's /proc becomes the root folder: of the host's files nothing else can be reached. Needs
  * CAP_SYS_CHROOT. */
 int aq_process_only_proc(aq_err *err);
+/* Reading the processor's counter is a SIGSEGV from here on, in children and new programs too. So
+ * is libc's clock_gettime, which reads it without a call: use aq_process_clock. */
+int aq_process_trap_counter(aq_err *err);
+/* A clock, by a call in any case. */
+void aq_process_clock(clockid_t clock, struct timespec *ret);
 /* What stands before a path of the host's /proc in this process: "/proc", or nothing after
  * aq_process_only_proc. */
 const char *aq_process_proc(void);

@@ -3,6 +3,7 @@
 #include <linux/seccomp.h>
 
 #include "kernel/callfilter.h"
+#include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 
@@ -47,6 +48,10 @@ int aq_tracer_enter(aq_err *err)
     aq_callfilter f;
     int r;
 
+    /* The processor's counter is a clock that needs no call: reading it traps from here on, in all
+     * programs and children too (guard.c keeps it so). */
+    if ((r = aq_process_trap_counter(err)) < 0)
+        return r;
     for (long i = 0; i < AQ_CALL_NUMBERS; i++) {
         bool shown = rows[i].treat == AQ_TREAT_COUNT || rows[i].treat == AQ_TREAT_SEE;
 

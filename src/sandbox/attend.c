@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "sandbox/census.h"
 
@@ -27,7 +28,7 @@ static uint64_t milliseconds(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    aq_process_clock(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "kernel/process.h"
 #include "observe/tracer.h"
 #include "sandbox/watch.h"
 
@@ -27,7 +28,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
     int r;
 
     (void)plan;
-    clock_gettime(CLOCK_REALTIME, &now);
+    aq_process_clock(CLOCK_REALTIME, &now);
     p.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     aq_recorder_limit(rec, limits->most[AQ_LIMIT_EVENTS]);
     t = aq_tracer_new(&p, rec);

@@ -5,15 +5,18 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,9 +29,12 @@ static void say(const char *name, long r)
 /* A filter whose listener would let calls run unseen. */
 static void listener(void)
 {
+    uint32_t action = SECCOMP_RET_USER_NOTIF, other = SECCOMP_RET_ERRNO;
     struct sock_filter f[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog p = {1, f};
 
+    say("notify", syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action));
+    say("errno", syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &other));
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     say("listener",
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &p));
@@ -49,6 +55,62 @@ static void untraced(void)
         _exit(open("/etc/protocols", O_RDONLY) < 0);
     waitpid((pid_t)p, NULL, 0);
     say("untraced3", p > 0);
+    say("untraced3-kept", args[0] == CLONE_UNTRACED); /* it finds its own words again */
+    args[0] = 0x80 /* CLONE_NEWTIME */;
+    p = syscall(SYS_clone3, args, sizeof args);
+    if (p == 0)
+        _exit(0);
+    say("newtime", p);
+}
+
+/* Clocks that need no call: the kernel's page of them, and the counter of the processor. */
+static void quiet_clocks(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    long pages = 0;
+
+    while (maps && fgets(line, sizeof line, maps))
+        pages += strstr(line, "[vdso]") || strstr(line, "[vvar");
+    say("clock-pages", maps ? pages : -1);
+    say("clock-address", getauxval(AT_SYSINFO_EHDR) != 0);
+    say("tsc-set", prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0));
+    say("tsc", __builtin_ia32_rdtsc() > 0);
+    say("tsc-wrong", prctl(PR_SET_TSC, 3, 0, 0, 0));
+}
+
+/* Calls that would go to a handler of the program's own instead of the kernel. */
+static void dispatch(void)
+{
+    char selector = 0;
+
+    say("dispatch", prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, &selector));
+}
+
+/* What is sent is what lay there when it was sent. */
+static void zerocopy(void)
+{
+    int on = 1;
+
+    say("zerocopy",
+        setsockopt(socket(AF_INET, SOCK_STREAM, 0), SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on));
+}
+
+/* Memory of a process that is not its own, written past all calls of that one. */
+static void foreign_memory(void)
+{
+    char mine = 'x', own = 'y';
+    struct iovec from = {&mine, 1}, to = {&own, 1};
+    pid_t p = fork();
+
+    if (p == 0) {
+        sleep(10);
+        _exit(own != 'y');
+    }
+    say("poke", process_vm_writev(p, &from, 1, &to, 1, 0));
+    say("peek", process_vm_readv(p, &from, 1, &to, 1, 0));
+    waitpid(p, NULL, 0);
+    say("poke-own", process_vm_writev(getpid(), &from, 1, &to, 1, 0));
 }
 
 /* A program that is in no file. */
@@ -127,6 +189,10 @@ int main(void)
     memory_program();
     loader();
     passed_descriptor();
+    quiet_clocks();
+    dispatch();
+    zerocopy();
+    foreign_memory();
     say("traceme", ptrace(PTRACE_TRACEME, 0, 0, 0));
     say("io_uring", syscall(425, 8, NULL));
     say("userns", unshare(CLONE_NEWUSER));

@@ -364,7 +364,16 @@ def test_ways_out_of_sight(runner):
     assert any("hidden" in x for x in ran) and any("ld-linux" in x for x in ran)
     assert any("true" in (e["object"] or "") for e in events if e.get("op") in ("open", "map"))
     assert got["io_uring"] == "-38" and got["int80"] == "-38" and got["listener"] == "-16"
-    assert got["userns"] == "-1" and got["traceme"] == "-1"
+    assert got["userns"] == "-1" and got["traceme"] == "-1" and got["newtime"] == "-1"
+    assert got["notify"] == "-95" and got["errno"] == "0" and got["untraced3-kept"] == "1"
+    assert got["clock-pages"] == got["clock-address"] == "0"  # so every look at a clock is a call
+    assert got["tsc-set"] == "0" and got["tsc"] == "1" and got["tsc-wrong"] == "-22"
+    assert [e for e in events if e.get("op") == "counter"]  # though it was told that nobody minds
+    assert got["dispatch"] == "-22" and got["zerocopy"] == "-95"
+    assert got["poke"] == got["peek"] == "-1" and got["poke-own"] == "1"
+    rules = {e["rule"] for e in events if e.get("rule")}
+    assert rules == {"syscall.refused", "namespace.refused", "listener.refused", "ptrace.refused", "dispatch.refused",
+                     "zerocopy.refused", "memory.refused"}
     assert ("refused", "io_uring_setup") in refused and ("refused", "other-architecture") in refused
     assert any(op == "seccomp" for op, _ in refused) and any(op == "unshare" for op, _ in refused)
     assert any(e.get("op") == "writable-code" for e in events)
@@ -464,6 +473,16 @@ def test_floods_are_bounded_and_said(runner):
     again = [e for e in events if e["op"] == "repeat" and e["object"] == "/etc/passwd"
              and e["args"].get("op") == "stat"]
     assert again and sum(e["args"]["left-out"] for e in again) >= 19000
+
+
+def test_the_limit_of_calls(runner):
+    """To the call: it is part of what fixes a verdict."""
+    code = "import os\nos.write(1, b'begun')\nwhile 1: os.getppid()"
+    said, events = runner.json("/usr/bin/python3", "-c", code, options=["--limit", "calls=5000"])
+    assert said["exit_status"] == 3 and said["complete"] is False
+    assert said["observation"]["exit"] == {"kind": "budget", "value": 0}
+    assert [e["args"]["total"] for e in events if e["op"] == "counts"] == [5001]  # the one too many included
+    assert b"by the limit calls:" in runner.run("/usr/bin/python3", "-c", code, options=["--limit", "calls=5000"]).stderr
 
 
 def test_asleep_for_ever(runner):
