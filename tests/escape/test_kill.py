@@ -168,3 +168,28 @@ def test_what_a_lost_owner_left_is_swept(as_root):
     assert cgroups({front.pid}), "nothing was left, so nothing was shown"
     as_root.run("true")
     assert not cgroups({front.pid})
+
+
+def test_init_dies_with_its_keeper(worlds):
+    """Even when nobody can tell it: front and init stand still, and only the kernel can act."""
+    mark = worlds.driver.name
+    front = subprocess.Popen(worlds.command("cat"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    front.stdin.write(b"up\n")
+    front.stdin.flush()
+    assert front.stdout.readline() == b"up\n"
+    ours = {name: pid for pid, name in processes(mark).items()}
+    stopped = [front.pid, ours["init"]]
+    try:
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(ours["aquarium-keeper"], signal.SIGKILL)
+        end = time.monotonic() + 5
+        while ours["init"] in processes(mark) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert ours["init"] not in processes(mark)
+    finally:
+        os.kill(front.pid, signal.SIGCONT)
+        front.stdin.close()
+        front.wait(timeout=30)
+    assert front.returncode == 70 and not wait_until_gone(mark)

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -215,6 +216,12 @@ static void ids(void **state)
     assert_int_equal(in_child(one_id), 0);
 }
 
+enum {
+    ROOTLESS = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+               SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+               SECBIT_NO_SETUID_FIXUP_LOCKED,
+};
+
 static int without_way_up(void)
 {
     aq_err err = {0};
@@ -226,6 +233,8 @@ static int without_way_up(void)
     CHECK(prctl(PR_CAPBSET_READ, 21, 0, 0, 0) == 0);
     CHECK(unshare(CLONE_NEWNS) < 0 && errno == EPERM);
     CHECK(prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) < 0);
+    /* Root is nobody special, and no capability comes back as an ambient one; for good. */
+    CHECK((prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) & ROOTLESS) == ROOTLESS);
     return 0;
 }
 
