@@ -200,12 +200,24 @@ static void add_wrapped(aq_buf *out, const char *text)
     aq_buf_addc(out, '\n');
 }
 
+/* An ellipsis has three bytes and one column. */
+static int columns(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += (*text & 0xc0) != 0x80;
+    return n;
+}
+
 static void help_option(aq_buf *out, const char *name, const char *argument, const char *help)
 {
     char left[64];
+    int room;
 
     snprintf(left, sizeof left, "--%s%s%s", name, argument ? " " : "", argument ? argument : "");
-    aq_buf_addf(out, "  %-22s ", left);
+    room = HELP_COLUMN - 3 - columns(left);
+    aq_buf_addf(out, "  %s%*s ", left, room > 0 ? room : 0, "");
     add_wrapped(out, help);
 }
 

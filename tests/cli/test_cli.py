@@ -26,6 +26,8 @@ def test_every_command_explains_itself(aquarium, command):
     for part in ("Usage: aquarium " + command, "Options:", "Exit status:", "Examples:"):
         assert part in text
     assert not [line for line in text.splitlines() if len(line) > 80]
+    options = [line for line in text.splitlines() if line.startswith("  --")]
+    assert options and not [line for line in options if line[24] != " " or line[25] == " "]
     assert aquarium.run("help", command, check=0).stdout.decode() == text
     page = aquarium.run("--man", command, check=0).stdout.decode()
     for part in (".TH aquarium", ".SH NAME", ".SH OPTIONS", ".SH EXIT STATUS", ".SH EXAMPLES"):
