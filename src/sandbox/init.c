@@ -387,7 +387,9 @@ static int seal(const aq_world *w, aq_err *err)
     aq_message m = {.word = AQ_WORD_SEALED};
     int r;
 
-    if ((r = aq_files_write(w, err)) < 0 || (r = aq_root_leave_old(err)) < 0)
+    /* Files are written as the user; that, too, forgets the death signal. */
+    if ((r = aq_files_write(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0 ||
+        (r = aq_root_leave_old(err)) < 0)
         return r;
     forbid_namespaces();
     return (r = give_up_all(w, err)) < 0 ? r : aq_message_send(w->inner, &m, NULL, 0, err);

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from worlds import PLAIN, as_root, worlds  # fixtures
 
 ROUNDS = int(os.environ.get("AQUARIUM_KILL_ROUNDS", "50"))
@@ -50,11 +52,12 @@ def cgroups(pids=None):
     return found
 
 
-def wait_until_gone(mark):
+def wait_until_gone(mark, but=None):
+    """Who is still there after ten seconds, `but` one who is not yet reaped."""
     end = time.monotonic() + 10
-    while processes(mark) and time.monotonic() < end:
+    while (left := processes(mark).keys() - {but}) and time.monotonic() < end:
         time.sleep(0.002)
-    return processes(mark)
+    return left
 
 
 def ours_in_tmp():
@@ -168,6 +171,23 @@ def test_what_a_lost_owner_left_is_swept(as_root):
     assert cgroups({front.pid}), "nothing was left, so nothing was shown"
     as_root.run("true")
     assert not cgroups({front.pid})
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["waiting", "busy"])
+@pytest.mark.parametrize("victim", ["front", "aquarium-keeper", "init"])
+def test_whoever_is_killed_first(worlds, victim, busy):
+    """Everything dies, at once, though the payload would go on for ever: its input stays open."""
+    mark = worlds.driver.name
+    code = f"echo up; {'while :; do :; done' if busy else 'cat'}; echo {mark}"
+    front = subprocess.Popen(worlds.command("sh", "-c", code, limits=["wall-ms=60000"]),
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert front.stdout.readline() == b"up\n"
+    pids = {name: pid for pid, name in processes(mark).items()} | {"front": front.pid}
+    os.kill(pids[victim], signal.SIGKILL)
+    assert not wait_until_gone(mark, but=front.pid)
+    front.wait(timeout=10)
+    assert front.returncode == (-9 if victim == "front" else 70 if victim == "aquarium-keeper" else front.returncode)
+    assert not wait_until_removed({front.pid})
 
 
 def test_init_dies_with_its_keeper(worlds):
