@@ -117,6 +117,9 @@ void aq_talk_free(aq_tracer *t);
 void aq_note_rights(aq_tracer *t, aq_task *k, uint64_t header);
 /* The address at `at`, as text; a unix path resolved. Returns the port. */
 uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char *ret, size_t cap);
+/* The same for a message that is sent through `f`: what an address without a family means there. */
+uint16_t aq_read_target(aq_tracer *t, aq_task *k, const aq_fd *f, uint64_t at, size_t len,
+                        char *ret, size_t cap);
 /* decode_process.c */
 aq_looker aq_look_clone, aq_look_exec, aq_look_prctl, aq_look_limit, aq_look_pidfd;
 aq_noter aq_note_clone, aq_note_exec, aq_note_kill, aq_note_pidfd_kill, aq_note_prctl,

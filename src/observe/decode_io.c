@@ -114,6 +114,11 @@ static size_t gather(aq_task *k, uint64_t at, uint64_t count, char *ret, size_t 
     return len;
 }
 
+static size_t head_of(const aq_fd *f)
+{
+    return f->stream ? STREAM_HEAD : HEAD;
+}
+
 /* Room for a message whose head has `cap` bytes at most; where its head goes. */
 static char *room_for(aq_buf *sent, size_t cap)
 {
@@ -127,35 +132,37 @@ static void keep_message(aq_buf *sent, const aq_message *m)
     sent->len += sizeof *m + m->len;
 }
 
-static void keep_header(aq_tracer *t, aq_task *k, const struct msghdr *h, size_t cap)
+static void keep_header(aq_tracer *t, aq_task *k, const aq_fd *f, const struct msghdr *h)
 {
+    size_t cap = head_of(f);
     aq_buf *sent = &aq_look_of(k)->sent;
     aq_message m = {.control = h->msg_control && h->msg_controllen > 0};
 
     if (h->msg_name && h->msg_namelen > 0)
-        m.port = aq_read_address(t, k, (uint64_t)(uintptr_t)h->msg_name, h->msg_namelen, m.address,
-                                 sizeof m.address);
+        m.port = aq_read_target(t, k, f, (uint64_t)(uintptr_t)h->msg_name, h->msg_namelen,
+                                m.address, sizeof m.address);
     m.len = (uint16_t)gather(k, (uint64_t)(uintptr_t)h->msg_iov, h->msg_iovlen, room_for(sent, cap),
                              cap);
     keep_message(sent, &m);
 }
 
-static void keep_plain(aq_tracer *t, aq_task *k, uint64_t at, uint64_t len, size_t cap)
+static void keep_plain(aq_tracer *t, aq_task *k, const aq_fd *f, uint64_t at, uint64_t len)
 {
+    size_t cap = head_of(f);
     aq_buf *sent = &aq_look_of(k)->sent;
     aq_message m = {0};
     ssize_t n = aq_tracee_read(k, at, room_for(sent, cap), len < cap ? (size_t)len : cap);
 
     if (k->nr == AQ_NR_sendto && aq_regs_arg(k, 4))
-        m.port = aq_read_address(t, k, aq_regs_arg(k, 4), (uint32_t)aq_regs_arg(k, 5), m.address,
-                                 sizeof m.address);
+        m.port = aq_read_target(t, k, f, aq_regs_arg(k, 4), (uint32_t)aq_regs_arg(k, 5), m.address,
+                                sizeof m.address);
     m.len = (uint16_t)(n > 0 ? n : 0);
     keep_message(sent, &m);
 }
 
 /* Many messages in one call: each keeps its head, for a resolver asks for two kinds of address so.
  */
-static void keep_many(aq_tracer *t, aq_task *k, size_t cap)
+static void keep_many(aq_tracer *t, aq_task *k, const aq_fd *f)
 {
     uint64_t at = aq_regs_arg(k, 1), count = (uint32_t)aq_regs_arg(k, 2);
     const aq_buf *sent = &aq_look_of(k)->sent;
@@ -169,14 +176,13 @@ static void keep_many(aq_tracer *t, aq_task *k, size_t cap)
             aq_unseen(t, k, "messages");
             return;
         }
-        keep_header(t, k, &h.msg_hdr, cap);
+        keep_header(t, k, f, &h.msg_hdr);
     }
 }
 
 static void keep(aq_tracer *t, aq_task *k)
 {
     const aq_fd *f = aq_fd_of(t, k, aq_arg_int(k, 0));
-    size_t cap = f->stream ? STREAM_HEAD : HEAD;
     struct msghdr h;
 
     aq_buf_clear(&aq_look_of(k)->sent);
@@ -184,21 +190,21 @@ static void keep(aq_tracer *t, aq_task *k)
         return;
     switch (k->nr) {
     case AQ_NR_sendmmsg:
-        keep_many(t, k, cap);
+        keep_many(t, k, f);
         break;
     case AQ_NR_sendmsg:
         if (aq_tracee_get(k, aq_regs_arg(k, 1), &h, sizeof h))
-            keep_header(t, k, &h, cap);
+            keep_header(t, k, f, &h);
         break;
     case AQ_NR_writev:
     case AQ_NR_pwritev:
     case AQ_NR_pwritev2:
         h = (struct msghdr){.msg_iov = (struct iovec *)(uintptr_t)aq_regs_arg(k, 1),
                             .msg_iovlen = aq_regs_arg(k, 2)};
-        keep_header(t, k, &h, cap);
+        keep_header(t, k, f, &h);
         break;
     default:
-        keep_plain(t, k, aq_regs_arg(k, 1), aq_regs_arg(k, 2), cap);
+        keep_plain(t, k, f, aq_regs_arg(k, 1), aq_regs_arg(k, 2));
     }
 }
 

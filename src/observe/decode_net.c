@@ -14,7 +14,8 @@ enum { RIGHTS = 253 /* the kernel's own limit */ };
 
 /* ---- addresses ---- */
 
-uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char *ret, size_t cap)
+uint16_t aq_read_target(aq_tracer *t, aq_task *k, const aq_fd *f, uint64_t at, size_t len,
+                        char *ret, size_t cap)
 {
     struct sockaddr_storage s = {0};
     size_t head = offsetof(struct sockaddr_un, sun_path);
@@ -25,6 +26,10 @@ uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char
         len = sizeof s;
     if (!aq_tracee_get(k, at, &s, len))
         return 0;
+    if (s.ss_family == AF_UNSPEC && f && f->family == AF_INET6)
+        return 0; /* it goes to the peer */
+    if (s.ss_family == AF_UNSPEC && f && f->family == AF_INET)
+        s.ss_family = AF_INET; /* which the kernel takes it for */
     if (s.ss_family == AF_UNIX && len > head && ((char *)&s)[head] != '\0') {
         snprintf(path, sizeof path, "%.*s", (int)(len - head), (char *)&s + head);
         aq_resolve(t, k, -100 /* AT_FDCWD */, path, true, name, sizeof name);
@@ -32,6 +37,11 @@ uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char
         return 0;
     }
     return aq_address_text(&s, len, ret, cap);
+}
+
+uint16_t aq_read_address(aq_tracer *t, aq_task *k, uint64_t at, size_t len, char *ret, size_t cap)
+{
+    return aq_read_target(t, k, NULL, at, len, ret, cap);
 }
 
 void aq_look_address(aq_tracer *t, aq_task *k)
@@ -78,13 +88,18 @@ void aq_note_socket(aq_tracer *t, aq_task *k, long result)
 
 static void rename_socket(aq_tracer *t, aq_task *k, const aq_look *l)
 {
-    aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
+    const aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
+    uint64_t ino = f && f->kind == AQ_FD_SOCKET ? f->ino : 0;
 
-    if (!f || f->kind != AQ_FD_SOCKET)
-        return;
-    free(f->name);
-    f->name = aq_strdup(l->name);
-    f->port = (uint16_t)l->number[0];
+    /* Under whatever numbers, in whatever processes it is open. */
+    for (aq_proc *p = t->procs; ino && p; p = p->next)
+        for (aq_fd *q = p->fds; q < p->fds + AQ_FD_SLOTS; q++) {
+            if (q->fd < 0 || q->kind != AQ_FD_SOCKET || q->ino != ino)
+                continue;
+            free(q->name);
+            q->name = aq_strdup(l->name);
+            q->port = (uint16_t)l->number[0];
+        }
 }
 
 static void note_address(aq_tracer *t, aq_task *k, const char *op, long result)

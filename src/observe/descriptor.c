@@ -91,6 +91,9 @@ static void unix_text(const struct sockaddr_un *u, size_t len, char *ret, size_t
         snprintf(ret, cap, "unix:@");
         memcpy(ret + 6, u->sun_path + 1, n - 1);
         ret[6 + n - 1] = '\0';
+        for (size_t i = 0; i + 1 < n; i++) /* its length ends such a name, no NUL does */
+            if (ret[6 + i] == '\0')
+                ret[6 + i] = '@';
     } else {
         snprintf(ret, cap, "unix:%.*s", (int)strnlen(u->sun_path, n), u->sun_path);
     }
@@ -148,6 +151,7 @@ static void name_socket(aq_task *k, aq_fd *f)
         n = sizeof(int);
         getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n);
         f->stream = type == SOCK_STREAM;
+        f->family = family;
         if (getpeername(fd, (struct sockaddr *)&s, &len) == 0 &&
             (len > sizeof s.ss_family || family != AF_UNIX)) {
             f->port = aq_address_text(&s, len, text, sizeof text);

@@ -39,6 +39,7 @@ enum {
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP |
               PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
               PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC,
+    ARCH = 0xc000003e,   /* AUDIT_ARCH_X86_64 */
     RESTART_FIRST = 512, /* the kernel's private codes: ERESTARTSYS … ERESTART_RESTARTBLOCK */
     RESTART_NOHAND = 514,
     RESTART_BLOCK = 516,
@@ -145,7 +146,8 @@ static void begin(aq_tracer *t, aq_task *k)
 static bool same_call(const aq_task *k, const struct user_regs_struct *r)
 {
     return k->row && k->retry && r->rip == k->in.rip && r->rsp == k->in.rsp &&
-           r->orig_rax == k->in.orig_rax && r->rdi == k->in.rdi && r->rsi == k->in.rsi;
+           r->orig_rax == k->in.orig_rax && r->rdi == k->in.rdi && r->rsi == k->in.rsi &&
+           r->rdx == k->in.rdx && r->r10 == k->in.r10 && r->r8 == k->in.r8 && r->r9 == k->in.r9;
 }
 
 static void on_entry(aq_tracer *t, aq_task *k)
@@ -180,19 +182,37 @@ static void on_entry(aq_tracer *t, aq_task *k)
     aq_engine_attempt(t, k);
 }
 
-/* The kernel refused a call by itself; SIGSYS is how it tells. The task never sees the signal. */
-static bool on_trap(aq_tracer *t, aq_task *k, const siginfo_t *s)
+/* Did the kernel trap a call of this task because we refuse it? A program can send itself a SIGSYS
+ * with any story in it, even while a true one is on its way, so what counts is where the task
+ * stands: no call but a trapped one has such a number. Only the number -1 also means that there is
+ * no call; then the signal must say so. */
+static bool is_trapped(const aq_task *k, const struct user_regs_struct *r)
 {
+    struct __ptrace_syscall_info at = {0};
+    long nr = (long)r->orig_rax;
+    siginfo_t s;
+
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, k->tid, sizeof at, &at) > 0 && at.arch != ARCH)
+        return true;
+    if (nr == -1)
+        return ptrace(PTRACE_GETSIGINFO, k->tid, 0, &s) == 0 && s.si_code == 1 /* SYS_SECCOMP */ &&
+               s.si_syscall == -1;
+    return aq_call_row_of(nr)->treat == AQ_TREAT_REFUSE ||
+           aq_call_row_of(nr)->treat == AQ_TREAT_UNKNOWN;
+}
+
+/* The kernel refused a call by itself; SIGSYS is how it tells. The task never sees the signal. */
+static bool on_trap(aq_tracer *t, aq_task *k)
+{
+    struct __ptrace_syscall_info at = {0};
     const aq_decoder *d;
     struct user_regs_struct r;
 
-    if (s->si_code != 1 /* SYS_SECCOMP */ || aq_regs_load(k, &r) != 0)
-        return false;
+    if (aq_regs_load(k, &r) != 0 || !is_trapped(k, &r))
+        return false; /* sent by somebody, or of a filter that the program installed for itself */
     k->in = r;
-    k->nr = s->si_arch == 0xc000003e /* AUDIT_ARCH_X86_64 */ ? s->si_syscall : -1;
-    if (k->nr >= 0 && aq_call_row_of(k->nr)->treat != AQ_TREAT_REFUSE &&
-        aq_call_row_of(k->nr)->treat != AQ_TREAT_UNKNOWN)
-        return false; /* of a filter that the program installed for itself */
+    ptrace(PTRACE_GET_SYSCALL_INFO, k->tid, sizeof at, &at);
+    k->nr = at.arch == ARCH ? (long)r.orig_rax : -1;
     k->retry = k->timed = k->dirty = k->patched = false;
     begin(t, k);
     d = k->row->decoder ? k->row->decoder : &aq_decode_refusal;
@@ -269,7 +289,8 @@ static void on_birth(aq_tracer *t, aq_task *k, int event)
     k->wants_exit = true;
     if (event != PTRACE_EVENT_VFORK || !p)
         return;
-    p->vforked = k;
+    if (!thread) /* for a thread nobody else can tell: it is found when it goes on */
+        p->vforked = k;
     aq_regs_store(k);
     k->state = AQ_TASK_KERNEL;
     ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
@@ -345,9 +366,7 @@ void aq_engine_stopped(aq_tracer *t, aq_task *k, int status)
         if (sig == (SIGTRAP | 0x80)) {
             on_exit_stop(t, k);
         } else {
-            siginfo_t s;
-
-            if (sig == SIGSYS && ptrace(PTRACE_GETSIGINFO, k->tid, 0, &s) == 0 && on_trap(t, k, &s))
+            if (sig == SIGSYS && on_trap(t, k))
                 break;
             aq_signals_stop(t, k, sig);
         }
@@ -378,23 +397,50 @@ void aq_engine_drain(aq_tracer *t)
     }
 }
 
+/* Goes on to the next stop of a call that the task makes for us; false when it has ended. */
+static bool next_stop(const aq_task *k, int *status)
+{
+    ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
+    return aq_engine_wait(k, status) && WIFSTOPPED(*status);
+}
+
+/* Entry, our filter, exit. Where a filter of the program itself forbids the call our own is not
+ * heard, and a signal may come instead: whatever happens, it runs no step of its own. */
+static bool run_call(aq_task *k, long *result, int *status)
+{
+    struct user_regs_struct r;
+    int stops = 0;
+
+    *result = -EFAULT;
+    while (stops < 2) {
+        if (!next_stop(k, status))
+            return false;
+        if (WSTOPSIG(*status) == (SIGTRAP | 0x80))
+            stops++;
+        else if (*status >> 16 != PTRACE_EVENT_SECCOMP)
+            return true;
+    }
+    if (aq_regs_load(k, &r) == 0)
+        *result = (long)r.rax;
+    return true;
+}
+
 /* Runs one call in the name of a task that stands at the exit of a call: its next instructions are
- * lent to us. Used where only the task itself can act (unmapping, prctl). */
-long aq_engine_inject(aq_tracer *t, aq_task *k, long nr, const uint64_t args[6])
+ * lent to us. Used where only the task itself can act (unmapping, prctl). Signals wait meanwhile.
+ */
+bool aq_engine_inject(aq_task *k, long nr, const uint64_t args[6], long *result, int *status)
 {
     static const unsigned char insn[2] = {0x0f, 0x05};
     struct user_regs_struct before, r;
-    unsigned long word, patched;
-    int status;
-    long result = -EFAULT;
+    uint64_t all = ~0ULL, mask = 0;
+    unsigned long word = 0, patched;
 
-    (void)t;
-    if (aq_regs_load(k, &before) != 0)
-        return -ESRCH;
+    *result = -EFAULT;
     errno = 0;
-    word = (unsigned long)ptrace(PTRACE_PEEKTEXT, k->tid, before.rip, 0);
-    if (errno != 0)
-        return -EFAULT;
+    if (aq_regs_load(k, &before) == 0)
+        word = (unsigned long)ptrace(PTRACE_PEEKTEXT, k->tid, before.rip, 0);
+    if (errno != 0 || ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask) != 0)
+        return true;
     patched = word;
     memcpy(&patched, insn, sizeof insn);
     r = before;
@@ -402,17 +448,15 @@ long aq_engine_inject(aq_tracer *t, aq_task *k, long nr, const uint64_t args[6])
     r.orig_rax = (unsigned long long)-1;
     r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
     r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
+    ptrace(PTRACE_SETSIGMASK, k->tid, sizeof all, &all);
     ptrace(PTRACE_POKETEXT, k->tid, before.rip, patched);
     ptrace(PTRACE_SETREGS, k->tid, 0, &r);
-    ptrace(PTRACE_CONT, k->tid, 0, 0);
-    if (aq_engine_wait(k, &status) && status >> 16 == PTRACE_EVENT_SECCOMP) {
-        ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
-        if (aq_engine_wait(k, &status) && WIFSTOPPED(status) && aq_regs_load(k, &r) == 0)
-            result = (long)r.rax;
-    }
+    if (!run_call(k, result, status))
+        return false;
     ptrace(PTRACE_POKETEXT, k->tid, before.rip, word);
     ptrace(PTRACE_SETREGS, k->tid, 0, &before);
-    return result;
+    ptrace(PTRACE_SETSIGMASK, k->tid, sizeof mask, &mask);
+    return true;
 }
 
 /* ---- the loop ---- */

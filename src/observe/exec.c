@@ -82,6 +82,26 @@ static bool is_hidden(const aq_task *k, uint64_t sp)
     return aq_tracee_read(k, sp, &c, 1) == -EPERM;
 }
 
+/* A program that kept its vDSO, by a filter that forbids to unmap, would read the clock unseen: it
+ * is not run. False when the task has ended. */
+static bool take_away(aq_tracer *t, aq_task *k, const aq_mapping *vdso)
+{
+    const uint64_t args[6] = {vdso->from, vdso->to - vdso->from};
+    long result;
+    int status;
+
+    if (!aq_engine_inject(k, SYS_munmap, args, &result, &status)) {
+        k->row = NULL;
+        aq_engine_stopped(t, k, status);
+        return false;
+    }
+    if (result != 0) {
+        aq_unseen(t, k, "clock");
+        kill(k->proc->pid, SIGKILL);
+    }
+    return true;
+}
+
 /* At the EXEC stop the new image is there and has not run. Its call still has to return before it
  * can make one for us. */
 void aq_exec_done(aq_tracer *t, aq_task *k)
@@ -107,9 +127,8 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
         return;
     }
     aq_tracee_maps(k, find_vdso, &vdso);
-    if (vdso.from &&
-        aq_engine_inject(t, k, SYS_munmap, (uint64_t[6]){vdso.from, vdso.to - vdso.from}) != 0)
-        aq_unseen(t, k, "clock");
+    if (vdso.from && !take_away(t, k, &vdso))
+        return;
     k->row = NULL;
     k->retry = k->wants_exit = false;
     k->state = AQ_TASK_READY;

@@ -39,16 +39,16 @@ aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
 }
 
 /* A listener's verdict outranks ours: a program that answered its own notifications would run calls
- * that nobody sees. Other filters can only forbid. */
+ * that nobody sees. Other filters can only forbid. The kernel looks at half of the register. */
 aq_step aq_try_seccomp(aq_tracer *t, aq_task *k)
 {
-    uint32_t action = 0;
+    uint32_t operation = (uint32_t)aq_regs_arg(k, 0), action = 0;
 
     (void)t;
-    if (aq_regs_arg(k, 0) == SECCOMP_SET_MODE_FILTER &&
+    if (operation == SECCOMP_SET_MODE_FILTER &&
         (aq_regs_arg(k, 1) & SECCOMP_FILTER_FLAG_NEW_LISTENER))
         return aq_refuse(k, EBUSY, "listener.refused");
-    if (aq_regs_arg(k, 0) == SECCOMP_GET_ACTION_AVAIL &&
+    if (operation == SECCOMP_GET_ACTION_AVAIL &&
         aq_tracee_get(k, aq_regs_arg(k, 2), &action, sizeof action) &&
         action == SECCOMP_RET_USER_NOTIF)
         return aq_answer(k, -EOPNOTSUPP);

@@ -193,6 +193,7 @@ typedef struct aq_fd {
     uint64_t read, written;          /* bytes, since it was first seen here */
     bool reads, writes, maps, lists; /* that it was used so has become an event */
     bool stream;                     /* a socket without message borders */
+    int family;                      /* of a socket */
     uint16_t port;                   /* of a socket's peer */
 } aq_fd;
 
@@ -329,8 +330,8 @@ uint64_t aq_tracee_scratch(aq_task *k, const void *data, size_t len);
 /* One row of /proc/TID/maps. */
 typedef struct aq_mapping {
     uint64_t from, to, offset, device, inode;
-    bool shared;
-    const char *name; /* "" when it has none */
+    bool shared, closed; /* closed: nobody may read, write or run what is there */
+    const char *name;    /* "" when it has none */
 } aq_mapping;
 
 /* Calls `each` for every mapping of a task until it says so; true when it did. */
@@ -354,7 +355,8 @@ void aq_engine_stopped(aq_tracer *t, aq_task *k, int status);
 /* Waits for this task's next stop, whatever interrupts us; false when there is none. */
 bool aq_engine_wait(const aq_task *k, int *status);
 void aq_engine_drain(aq_tracer *t); /* stops that arrived meanwhile */
-long aq_engine_inject(aq_tracer *t, aq_task *k, long nr, const uint64_t args[6]);
+/* False when the task has ended; `status` says how. */
+bool aq_engine_inject(aq_task *k, long nr, const uint64_t args[6], long *result, int *status);
 
 /* sched.c */
 void aq_park(aq_tracer *t, aq_task *k, aq_park_kind kind);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
 
 #include "kernel/process.h"
@@ -11,12 +12,48 @@
 
 enum { PAGE = 4096, RED_ZONE = 128 };
 
+/* One word after the other, as a debugger reads: also what is mapped for writing or for running
+ * only. The processor knows no such difference, so a call takes its arguments from there. */
+static size_t peek(const aq_task *k, uint64_t at, char *data, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        size_t skip = (size_t)((at + done) % sizeof(long)), n = sizeof(long) - skip;
+        long word;
+
+        errno = 0;
+        word = ptrace(PTRACE_PEEKDATA, k->tid, at + done - skip, 0);
+        if (errno != 0)
+            break;
+        if (n > len - done)
+            n = len - done;
+        memcpy(data + done, (const char *)&word + skip, n);
+        done += n;
+    }
+    return done;
+}
+
+/* There even a call finds nothing, and a debugger would. */
+static bool is_closed(const aq_mapping *m, void *arg)
+{
+    const uint64_t *at = arg;
+
+    return m->closed && *at >= m->from && *at < m->to;
+}
+
 ssize_t aq_tracee_read(const aq_task *k, uint64_t at, void *data, size_t len)
 {
     struct iovec mine = {data, len}, theirs = {(void *)(uintptr_t)at, len};
     ssize_t n = process_vm_readv(k->tid, &mine, 1, &theirs, 1, 0);
 
-    return n < 0 ? -errno : n;
+    if (n == (ssize_t)len || (n < 0 && errno != EFAULT))
+        return n < 0 ? -errno : n;
+    n = n > 0 ? n : 0;
+    at += (uint64_t)n;
+    if (!aq_tracee_maps(k, is_closed, &at))
+        n += (ssize_t)peek(k, at, (char *)data + n, len - (size_t)n);
+    return n > 0 ? n : -EFAULT;
 }
 
 bool aq_tracee_get(const aq_task *k, uint64_t at, void *data, size_t len)
@@ -149,6 +186,7 @@ static bool parse_mapping(char *line, aq_mapping *m)
     if (strlen(p) < 6)
         return false;
     m->shared = p[4] == 's';
+    m->closed = strncmp(p + 1, "---", 3) == 0;
     m->offset = strtoull(p + 5, &p, 16);
     major = strtoull(p, &p, 16);
     if (*p != ':')
@@ -161,15 +199,21 @@ static bool parse_mapping(char *line, aq_mapping *m)
 
 bool aq_tracee_maps(const aq_task *k, bool (*each)(const aq_mapping *m, void *arg), void *arg)
 {
-    char path[64], line[512];
+    char path[64], line[512], rest[512];
     bool found = false;
     aq_mapping m;
     FILE *f;
 
     snprintf(path, sizeof path, "%s/%d/maps", aq_process_proc(), k->tid);
     f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof line, f))
+    while (f && !found && fgets(line, sizeof line, f)) {
+        bool whole = strchr(line, '\n') != NULL;
+
         found = parse_mapping(line, &m) && each(&m, arg);
+        /* What is left of a long name must not pass as a row of its own. */
+        while (!whole && !found && fgets(rest, sizeof rest, f))
+            whole = strchr(rest, '\n') != NULL;
+    }
     if (f)
         fclose(f);
     return found;

@@ -76,16 +76,16 @@ aq_step aq_try_lock(aq_tracer *t, aq_task *k)
     (void)t;
     if (k->nr == SYS_flock)
         aq_regs_set_arg(k, 1, aq_regs_arg(k, 1) | LOCK_NB);
-    else if (aq_regs_arg(k, 1) == F_SETLKW)
+    else if ((int)aq_regs_arg(k, 1) == F_SETLKW)
         aq_regs_set_arg(k, 1, F_SETLK);
-    else if (aq_regs_arg(k, 1) == F_OFD_SETLKW)
+    else if ((int)aq_regs_arg(k, 1) == F_OFD_SETLKW)
         aq_regs_set_arg(k, 1, F_OFD_SETLK);
     return AQ_STEP_RUN;
 }
 
 aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result)
 {
-    uint64_t op = aq_regs_arg(k, 1);
+    int op = (int)aq_regs_arg(k, 1);
     bool waits = k->nr == SYS_flock ? !(op & LOCK_NB) : op == F_SETLKW || op == F_OFD_SETLKW;
 
     if (!waits || (*result != -EAGAIN && *result != -EACCES))
@@ -97,7 +97,7 @@ aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result)
 
 static bool semaphores_no_wait(aq_task *k, bool *waits)
 {
-    uint64_t at = aq_regs_arg(k, 1), count = aq_regs_arg(k, 2);
+    uint64_t at = aq_regs_arg(k, 1), count = (uint32_t)aq_regs_arg(k, 2);
     static unsigned char ops[SEMBUF * SEMBUFS];
 
     if (count == 0 || count > SEMBUFS || !aq_tracee_get(k, at, ops, SEMBUF * count))

@@ -155,7 +155,7 @@ aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result)
     if (*result == 0) {
         t->signals = true;
         t->activity++;
-        if (aq_regs_arg(k, at) == SIGCONT)
+        if ((int)aq_regs_arg(k, at) == SIGCONT)
             t->waking = WAKING;
         aq_task_reap_dying(t);
     }

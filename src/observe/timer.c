@@ -212,7 +212,7 @@ static timer *interval(aq_tracer *t, aq_task *k, int which)
 
 static aq_step try_interval(aq_tracer *t, aq_task *k)
 {
-    uint64_t which = aq_regs_arg(k, 0), was[4];
+    uint64_t which = (uint32_t)aq_regs_arg(k, 0), was[4];
     timer *m;
 
     if (k->nr == SYS_alarm) {
@@ -244,7 +244,7 @@ static aq_step create_posix(aq_tracer *t, aq_task *k)
     int32_t id = timers_of(t)->next_id;
     timer *m;
 
-    if (aq_regs_arg(k, 0) > CLOCK_TAI)
+    if ((uint32_t)aq_regs_arg(k, 0) > CLOCK_TAI)
         return aq_answer(k, -EINVAL);
     e.value = (uint64_t)id;
     if (aq_regs_arg(k, 1) && !aq_tracee_get(k, aq_regs_arg(k, 1), &e, 20))
@@ -338,8 +338,8 @@ aq_step aq_try_timer(aq_tracer *t, aq_task *k)
     case SYS_timer_create:
         return create_posix(t, k);
     case SYS_timerfd_create:
-        if (aq_regs_arg(k, 0) > CLOCK_TAI ||
-            (aq_regs_arg(k, 1) & ~(uint64_t)(TFD_NONBLOCK | TFD_CLOEXEC)))
+        if ((uint32_t)aq_regs_arg(k, 0) > CLOCK_TAI ||
+            ((uint32_t)aq_regs_arg(k, 1) & ~(uint32_t)(TFD_NONBLOCK | TFD_CLOEXEC)))
             return AQ_STEP_RUN;
         aq_regs_set_call(k, SYS_eventfd2);
         aq_regs_set_arg(k, 0, 0);
