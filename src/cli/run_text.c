@@ -82,11 +82,16 @@ static void sleeps(const face *f, const aq_summary *s)
             (double)longest / 1e9);
 }
 
+bool aq_run_truncated(const aq_run_result *r)
+{
+    return !aq_observation_whole(r->observation) || r->summary->unnamed > 0;
+}
+
 bool aq_run_complete(const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
 
-    return aq_observation_whole(o) && r->summary->unseen == 0 &&
+    return !aq_run_truncated(r) && r->summary->unseen == 0 &&
            (o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL);
 }
 
@@ -114,6 +119,12 @@ static void ending(const face *f, const aq_run_result *r)
     if (o->dropped)
         fprintf(f->to, ", %llu more only counted", (unsigned long long)o->dropped);
     fputc('\n', f->to);
+    if (r->summary->unnamed) {
+        heading(f, "");
+        fprintf(f->to,
+                "a flood: %llu acts are only counted, and what they touched is not shown here\n",
+                (unsigned long long)r->summary->unnamed);
+    }
     if (r->summary->unseen) {
         heading(f, "");
         fprintf(f->to, "not all of it could be seen: the record is not whole\n");

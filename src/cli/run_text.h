@@ -17,6 +17,8 @@ typedef struct aq_run_result {
     int status; /* that the command line ends with */
 } aq_run_result;
 
+/* Is something of the record only counted? */
+bool aq_run_truncated(const aq_run_result *r);
 /* Does the record show all that the command did? If not the result is inconclusive. */
 bool aq_run_complete(const aq_run_result *r);
 /* A minute's reading: at most some rows of each list, the most telling first. */

@@ -197,6 +197,8 @@ void aq_summary_event(const aq_event *e, void *summary)
 
     if (e->rule)
         take_refusal(s, e);
+    if (is(e, "repeat") && number(e, "unnamed", 0) > 0)
+        s->unnamed += (uint64_t)number(e, "unnamed", 0);
     switch (e->kind) {
     case AQ_EVENT_FILE:
         take_file(s, e);
@@ -252,10 +254,11 @@ json_t *aq_summary_json(const aq_summary *s)
     uint64_t more = s->files_read.more + s->files_written.more + s->files_removed.more +
                     s->hosts.more + s->processes.more + s->refused.more + s->more_sleeps;
 
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I}", "files_read",
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "files_read",
                      list_json(&s->files_read), "files_written", list_json(&s->files_written),
                      "files_removed", list_json(&s->files_removed), "hosts", list_json(&s->hosts),
                      "processes", list_json(&s->processes), "sleeps", sleeps_json(s), "refused",
                      list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "left_out",
-                     (json_int_t)more, "unseen", (json_int_t)s->unseen);
+                     (json_int_t)more, "unnamed", (json_int_t)s->unnamed, "unseen",
+                     (json_int_t)s->unseen);
 }

@@ -4,7 +4,9 @@
  * is an event; further ones are counted, and at the end of the process one event of the same kind
  * with the op "repeat" says of each how many there were in all. Two more bounds keep a flood of
  * ever new objects from pushing out the rest: events of one op in one process, and in the whole
- * world. The recorder's own limit is behind all that. Nothing is left out without being said. */
+ * world; what failed and what succeeded have bounds of their own, since nothing is as cheap as
+ * failing. Acts beyond these have no event that shows them: "unnamed" says how many, and the record
+ * is not whole. The recorder's own limit is behind all that. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,7 +17,7 @@ enum {
     FIRST_SLOTS = 64,
     MOST_SLOTS = 4096,     /* of one process */
     WORLD_SLOTS = 1 << 17, /* of all together */
-    OP_LIMIT = 10000,      /* events of one op in one process */
+    OP_LIMIT = 10000,      /* events of one op in one process, and again as many failures */
     WORLD_LIMIT = 100000,  /* and in the world */
     DEFAULT_LIMIT = 32,
     OBJECT = 256, /* bytes of an object that a summary shows */
@@ -35,14 +37,14 @@ typedef struct slot {
 typedef struct aq_flood_table {
     slot *slots;
     uint32_t size, used;
-    uint32_t kept[AQ_FLOOD_OPS];     /* events of an op */
+    uint32_t kept[2][AQ_FLOOD_OPS];  /* events of an op: successes, failures */
     uint64_t left_out[AQ_FLOOD_OPS]; /* that no slot counts */
 } aq_flood_table;
 
 typedef struct aq_flood {
     uint64_t secret;
     uint32_t slots;
-    uint64_t kept[AQ_FLOOD_OPS];
+    uint64_t kept[2][AQ_FLOOD_OPS];
     uint64_t left_out[AQ_FLOOD_OPS]; /* summaries that were too many themselves */
 } aq_flood;
 
@@ -171,16 +173,18 @@ bool aq_flood_passes(aq_tracer *t, aq_proc *p, const aq_event *e)
     aq_flood_table *f = table_of(t, p);
     uint32_t op = op_index(e), limit = aq_ops[op].limit ? aq_ops[op].limit : DEFAULT_LIMIT;
     slot *s = slot_for(t->flood, f, key_of(t->flood->secret, op, e), op);
+    bool failed = e->result < 0;
 
-    if ((s && s->kept >= limit) || f->kept[op] >= OP_LIMIT || t->flood->kept[op] >= WORLD_LIMIT) {
+    if ((s && s->kept >= limit) || f->kept[failed][op] >= OP_LIMIT ||
+        t->flood->kept[failed][op] >= WORLD_LIMIT) {
         /* An object that is new when its op is full is not worth a name of its own. */
         leave_out(f, s && s->kept > 0 ? s : NULL, op, e);
         return false;
     }
     if (s)
         s->kept++;
-    f->kept[op]++;
-    t->flood->kept[op]++;
+    f->kept[failed][op]++;
+    t->flood->kept[failed][op]++;
     return true;
 }
 
@@ -192,11 +196,11 @@ static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint
     aq_event e = aq_event_of(aq_ops[op].kind, "repeat");
     uint32_t index = op_index(&e);
 
-    if (t->flood->kept[index] >= WORLD_LIMIT) {
+    if (t->flood->kept[0][index] >= WORLD_LIMIT) {
         t->flood->left_out[op] += left_out;
         return;
     }
-    t->flood->kept[index]++;
+    t->flood->kept[0][index]++;
     e.time = t->clock;
     e.process = p ? p->ordinal : 0;
     if (s && s->object) {
@@ -207,6 +211,8 @@ static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint
     aq_event_text(&e, "op", aq_ops[op].op);
     aq_event_number(&e, "count", (int64_t)(kept + left_out));
     aq_event_number(&e, "left-out", (int64_t)left_out);
+    if (!s)
+        aq_event_number(&e, "unnamed", (int64_t)left_out);
     aq_recorder_event(t->rec, &e);
 }
 
@@ -231,7 +237,7 @@ void aq_flood_end(aq_tracer *t, aq_proc *p)
             say(t, p, f->slots[i].op, &f->slots[i], f->slots[i].kept, f->slots[i].left_out);
     for (uint32_t op = 0; op < aq_op_count; op++)
         if (f->left_out[op])
-            say(t, p, op, NULL, f->kept[op], f->left_out[op]);
+            say(t, p, op, NULL, f->kept[0][op] + f->kept[1][op], f->left_out[op]);
     for (uint32_t i = 0; i < f->size; i++)
         free(f->slots[i].object);
     t->flood->slots -= f->size;
@@ -252,9 +258,9 @@ void aq_flood_close(aq_tracer *t)
         if (left_out) {
             aq_event e = aq_event_of(aq_ops[op].kind, "repeat");
 
-            w->kept[op_index(&e)] = 0; /* at most one for each op: always room */
+            w->kept[0][op_index(&e)] = 0; /* at most one for each op: always room */
             w->left_out[op] = 0;
-            say(t, NULL, op, NULL, w->kept[op], left_out);
+            say(t, NULL, op, NULL, w->kept[0][op] + w->kept[1][op], left_out);
         }
     }
     free(w);

@@ -190,6 +190,17 @@ static void addresses(void)
     say("abstract", bind(socket(AF_UNIX, SOCK_DGRAM, 0), (void *)&u, sizeof u.sun_family + 12));
 }
 
+/* Thousands of vain attempts, then one that matters. */
+static void flood(void)
+{
+    for (int i = 0; i < 11000; i++) {
+        snprintf(path, sizeof path, "/tmp/none-%d", i);
+        if (open(path, O_RDONLY) >= 0)
+            return;
+    }
+    say("opened", open("/etc/hostname", O_RDONLY));
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -214,6 +225,8 @@ int main(int argc, char **argv)
         vthread();
     else if (strcmp(name, "addresses") == 0)
         addresses();
+    else if (strcmp(name, "flood") == 0)
+        flood();
     else
         return 2;
     return 0;

@@ -69,3 +69,15 @@ def test_addresses_that_mislead(runner):  # noqa: F811
     asked = [(e["object"], e["args"]["server"]) for e in events if e["op"] == "dns-query"]
     assert asked == [("secret.test", "198.51.100.7:53"), ("secret.test", "203.0.113.5:53")]
     assert objects(events, "bind") == {"unix:@open@hidden"}
+
+
+def test_one_act_behind_a_flood(runner):  # noqa: F811
+    runner.copy("hide")
+    said, events = runner.json("./hide", "flood")
+    assert "/etc/hostname" in said["summary"]["files_read"] and "/etc/hostname" in objects(events, "open")
+    # Of the vain ones some are shown by no event, and that is said.
+    assert 900 < said["summary"]["unnamed"] < 1100
+    assert said["truncated"] is True and said["complete"] is False
+    assert b"a flood: " in runner.run("./hide", "flood").stderr
+    said, _ = runner.json("true")
+    assert said["summary"]["unnamed"] == 0 and said["truncated"] is False
