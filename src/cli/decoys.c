@@ -274,8 +274,8 @@ const aq_command aq_command_decoys = {
     .description =
         "Every run in quarantine happens in a world of decoys: a person, a home, a\n"
         "machine and secrets that open nothing, made from a seed. Each value has a name,\n"
-        "a grade and its places; a value that leaves is seen. A seed makes two worlds,\n"
-        "A and B, of the same shape and without a value in common.\n\n"
+        "a grade and its places. A seed makes two worlds, A and B, of the same shape and\n"
+        "without a value in common.\n\n"
         "A private pack adds or replaces names, shapes and files; what it makes is\n"
         "checked as a pair. Its format is in docs/formats/decoys.md.",
     .options = options,

@@ -54,6 +54,7 @@ typedef struct aq_decoy_file {
     size_t len;
     unsigned mode;
     int64_t mtime; /* seconds since 1970 */
+    uint32_t mtime_ns;
     bool folder;
 } aq_decoy_file;
 

@@ -214,8 +214,8 @@ static bool path_good(const char *path)
            !strchr(path, '\n');
 }
 
-/* Hours become a second within the hour, the same in A and B, so that their order stays. */
-static int64_t file_time(const maker *k, uint32_t hours)
+/* Hours become a moment within the hour, the same in A and B, so that their order stays. */
+static void set_time(const maker *k, uint32_t hours, aq_decoy_file *f)
 {
     char name[32] = "mtime/";
     aq_stream s;
@@ -224,7 +224,8 @@ static int64_t file_time(const maker *k, uint32_t hours)
     for (uint32_t h = hours; h && n < sizeof name - 1; h /= 10)
         name[n++] = (char)('0' + h % 10);
     s = aq_stream_of(k->draws.pair, name);
-    return k->out->start - (int64_t)hours * 3600 - aq_stream_below(&s, 3600);
+    f->mtime = k->out->start - 1 - (int64_t)hours * 3600 - aq_stream_below(&s, 3600);
+    f->mtime_ns = aq_stream_below(&s, 1000000000);
 }
 
 static aq_decoy_file *add_file(maker *k, aq_decoy_file f)
@@ -259,7 +260,7 @@ static aq_decoy_file *find_file(maker *k, const char *path, size_t len)
 
 /* Folders above a path: those that every machine has (/etc, /home, /tmp) are not ours. A folder is
  * as old as the youngest thing in it. */
-static int add_parents(maker *k, const char *path, int64_t mtime)
+static int add_parents(maker *k, const char *path, const aq_decoy_file *child)
 {
     const char *first = strchr(path + 1, '/');
 
@@ -271,11 +272,15 @@ static int add_parents(maker *k, const char *path, int64_t mtime)
             f = add_file(
                 k, (aq_decoy_file){.path = aq_arena_strndup(k->arena, path, (size_t)(slash - path)),
                                    .mode = 0755,
-                                   .mtime = mtime,
+                                   .mtime = child->mtime,
+                                   .mtime_ns = child->mtime_ns,
                                    .folder = true});
         if (!f->folder)
             return aq_fail(k->err, -EEXIST, "%s is a file and a folder", f->path);
-        f->mtime = f->mtime < mtime ? mtime : f->mtime;
+        if (f->mtime < child->mtime) {
+            f->mtime = child->mtime;
+            f->mtime_ns = child->mtime_ns;
+        }
     }
     return 0;
 }
@@ -292,12 +297,12 @@ static int make_file(maker *k, const aq_pack_file *row)
     at = (aq_place){.kind = AQ_PLACE_PATH, .where = f.path};
     if ((r = expand(k, row->path, at, AQ_DECOY_PATH)) < 0)
         return r;
-    f.mtime = file_time(k, row->hours);
+    set_time(k, row->hours, &f);
     if (!path_good(f.path))
         return aq_fail(k->err, -EINVAL, "%s is no good path", f.path);
     if (find_file(k, f.path, strlen(f.path)))
         return aq_fail(k->err, -EEXIST, "two files have the path %s", f.path);
-    if ((r = add_parents(k, f.path, f.mtime)) < 0)
+    if ((r = add_parents(k, f.path, &f)) < 0)
         return r;
     if (!row->folder) {
         at = (aq_place){.kind = AQ_PLACE_FILE, .where = f.path};

@@ -39,7 +39,8 @@ typedef struct aq_plan_file {
     size_t len;
     unsigned mode;
     int64_t mtime; /* seconds since 1970 */
-    bool folder;   /* stands before what is in it */
+    uint32_t mtime_ns;
+    bool folder; /* stands before what is in it */
 } aq_plan_file;
 
 enum { AQ_PLAN_FILES = 4096 };

@@ -49,7 +49,7 @@ uint64_t aq_files_room(const aq_plan *plan)
 
 static int check_file(const aq_plan *plan, const aq_plan_file *f, aq_err *err)
 {
-    if (!good_path(f->path) || f->mode > 07777)
+    if (!good_path(f->path) || f->mode > 07777 || f->mtime_ns > 999999999)
         return aq_fail(err, -AQ_EPLAN, "%s is no file of a world", f->path);
     for (size_t i = 0; i < plan->share_count; i++)
         if (within(f->path, plan->shares[i].to))
@@ -92,9 +92,14 @@ static void be_user(const aq_world *w, bool user)
     setfsuid(user ? AQ_INSIDE_UID : 0);
 }
 
+struct timespec aq_files_time(const aq_plan_file *f)
+{
+    return (struct timespec){.tv_sec = f->mtime, .tv_nsec = (long)f->mtime_ns};
+}
+
 static int write_file(int root, const aq_plan_file *f)
 {
-    const struct timespec times[2] = {{.tv_sec = f->mtime}, {.tv_sec = f->mtime}};
+    const struct timespec at = aq_files_time(f), times[2] = {at, at};
     aq_auto_fd int fd =
         openat(root, f->path + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, f->mode);
     int r = fd < 0 ? -errno : 0;
@@ -112,7 +117,7 @@ static int write_folder(int root, const aq_plan_file *f)
 
 static int settle_folder(int root, const aq_plan_file *f)
 {
-    const struct timespec times[2] = {{.tv_sec = f->mtime}, {.tv_sec = f->mtime}};
+    const struct timespec at = aq_files_time(f), times[2] = {at, at};
 
     return utimensat(root, f->path + 1, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }

@@ -251,8 +251,7 @@ static int make_file(int root, const aq_entry *e, aq_err *err)
     int r =
         fd < 0 ? -errno : aq_write_full(fd, f ? f->data : e->text, f ? f->len : strlen(e->text));
 
-    if (r == 0 && f &&
-        futimens(fd, (struct timespec[]){{.tv_sec = f->mtime}, {.tv_sec = f->mtime}}) < 0)
+    if (r == 0 && f && futimens(fd, (struct timespec[]){aq_files_time(f), aq_files_time(f)}) < 0)
         r = -errno;
     return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", e->path, strerror(-r)) : 0;
 }

@@ -163,6 +163,7 @@ int aq_lock(aq_own who, aq_err *err);
 
 /* The writable home of the plan. */
 const char *aq_root_home(const aq_plan *plan);
+struct timespec aq_files_time(const aq_plan_file *f);
 /* Is it one of those that the read-only root gets? */
 bool aq_files_in_root(const aq_plan_file *f);
 /* Bytes that they take of the writable space. */

@@ -42,6 +42,7 @@ static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
                                 .len = f->len,
                                 .mode = f->mode,
                                 .mtime = f->mtime,
+                                .mtime_ns = f->mtime_ns,
                                 .folder = f->folder};
     }
     plan->files = all;

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "a1bd89facbd0c86f404a44525114cbca7b2243bfcc269c336c349befdad4db3a"
+#define GOLDEN "6d77fea2df392e4ac474995b5181fc57843e00ab3aab38e6a163340b816de221"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
