@@ -91,7 +91,7 @@ def test_tokens(world):
         "gitlab.token": r"glpat-[\w-]{20}", "google.api_key": r"AIza[\w-]{35}",
         "openai.api_key": r"sk-proj-[\w-]{74}T3BlbkFJ[\w-]{74}",
         "anthropic.api_key": r"sk-ant-api03-[\w-]{93}AA", "huggingface.token": r"hf_[A-Za-z0-9]{34}",
-        "groq.api_key": r"gsk_[A-Za-z0-9]{52}", "slack.bot_token": r"xoxb-\d{12}-\d{13}-[A-Za-z0-9]{24}",
+        "groq.api_key": r"gsk_[A-Za-z0-9]{52}", "slack.bot_token": r"xoxb-\d{13}-\d{13}-[A-Za-z0-9]{24}",
         "slack.webhook": r"https://hooks\.slack\.com/services/T[A-Z0-9]{10}/B[A-Z0-9]{10}/[A-Za-z0-9]{24}",
         "stripe.secret_key": r"sk_live_51[A-Za-z0-9]{97}", "sendgrid.api_key": r"SG\.[\w-]{22}\.[\w-]{43}",
         "twilio.account_sid": r"AC[0-9a-f]{32}", "telegram.bot_token": r"\d{10}:AA[\w-]{33}",
