@@ -485,6 +485,21 @@ def test_the_limit_of_calls(runner):
     assert b"by the limit calls:" in runner.run("/usr/bin/python3", "-c", code, options=["--limit", "calls=5000"]).stderr
 
 
+@pytest.mark.parametrize("limit, within, beyond", [
+    ("virtual-ns=10000000000", "sleep 9", "sleep 11"),
+    ("processes=5", "for i in 1 2 3 4; do sleep 5 & done; wait", "for i in 1 2 3 4 5; do sleep 5 & done; wait"),
+    ("output-bytes=1000", "head -c 500 /dev/zero; head -c 500 /dev/zero >&2",
+     "head -c 501 /dev/zero; head -c 500 /dev/zero >&2"),
+    ("io-bytes=2000000", "head -c 900000 /dev/zero >/dev/null", "head -c 1100000 /dev/zero >/dev/null"),
+])
+def test_where_limits_end(runner, limit, within, beyond):
+    """What they allow is allowed, a little more is not, and the right one is named."""
+    said, _ = runner.json("sh", "-c", within, options=["--limit", limit])
+    assert said["observation"]["exit"] == {"kind": "status", "value": 0} and said["complete"] is True
+    done = runner.run("sh", "-c", beyond, options=["--limit", limit])
+    assert done.returncode == 3 and f"by the limit {limit.split('=')[0]}:" in done.stderr.decode(errors="replace")
+
+
 def test_asleep_for_ever(runner):
     said, _ = runner.json("/usr/bin/python3", "-c", "import signal\nwhile True: signal.pause()")
     assert said["exit_status"] == 3
