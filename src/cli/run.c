@@ -32,6 +32,7 @@ static const aq_option options[] = {
     {"world", "A|B", "which of the seed's two worlds; otherwise A"},
     {"pack", "FILE[,FILE…]", "add private packs of decoys (aquarium decoys)"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
+    {"stream", "FILE", "also write the record in its binary form to FILE"},
     {"json", NULL, "print one JSON object; the command's output goes to standard error"},
     {"share", "PATH[,PATH…]", "show these folders or files of the host inside; writes stay inside"},
     {"cwd", "DIR", "start in DIR (inside); otherwise in the current folder, which is shared"},
@@ -231,7 +232,7 @@ static int take_backend(request *q)
 }
 
 /* What was named must be there before anything runs: a record that cannot be written is lost. */
-static int check_events(const request *q, const char *path)
+static int check_place(const request *q, const char *name, const char *path)
 {
     aq_auto_free char *folder = aq_strdup(path);
     char *slash = strrchr(folder, '/');
@@ -239,12 +240,28 @@ static int check_events(const request *q, const char *path)
     bool there = stat(path, &st) == 0;
 
     if (there && S_ISDIR(st.st_mode))
-        return aq_say_usage(q->command, "--events %.300s: that is a folder; name a file", path);
+        return aq_say_usage(q->command, "--%s %.300s: that is a folder; name a file", name, path);
     if (slash)
         slash[slash == folder] = '\0';
     if (access(there ? path : slash ? folder : ".", W_OK) < 0)
-        return aq_say_usage(q->command, "--events %.300s: cannot write there: %s", path,
+        return aq_say_usage(q->command, "--%s %.300s: cannot write there: %s", name, path,
                             strerror(errno));
+    return AQ_PARSE_RUN;
+}
+
+static int check_records(const request *q)
+{
+    static const char *const names[] = {"events", "stream"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = option(q, names[i]);
+
+        if (path && strcmp(path, "-") == 0 && option(q, "json"))
+            return aq_say_usage(q->command, "--%s -: standard output has the object of --json",
+                                names[i]);
+        if (path && strcmp(path, "-") != 0 && check_place(q, names[i], path) != AQ_PARSE_RUN)
+            return AQ_EXIT_USAGE;
+    }
     return AQ_PARSE_RUN;
 }
 
@@ -263,7 +280,7 @@ static int check_rootfs(const request *q, const char *path)
 
 static int check_words(const request *q)
 {
-    const char *rootfs = option(q, "rootfs"), *events = option(q, "events");
+    const char *rootfs = option(q, "rootfs");
     const char *cwd = option(q, "cwd"), *colour = option(q, "color");
 
     for (const aq_option *o = options; o->name; o++)
@@ -277,7 +294,7 @@ static int check_words(const request *q)
         return aq_say_usage(q->command, "--color %.60s: auto, always or never", colour);
     if (rootfs && check_rootfs(q, rootfs) != AQ_PARSE_RUN)
         return AQ_EXIT_USAGE;
-    return events && strcmp(events, "-") != 0 ? check_events(q, events) : AQ_PARSE_RUN;
+    return check_records(q);
 }
 
 static int take_request(request *q)
@@ -381,6 +398,8 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
     r = aq_observation_read(q->arena, stream->data, stream->len, aq_summary_event, &s, &o, err);
     if (r == 0 && events)
         r = put_events(events, stream, err);
+    if (r == 0 && option(q, "stream"))
+        r = aq_put(option(q, "stream"), stream->data, stream->len, err);
     if (r < 0)
         return r;
     result.status = exit_status(&o);

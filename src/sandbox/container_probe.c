@@ -62,7 +62,8 @@ const char *aq_container_guarantee(aq_arena *a, const aq_containment *c)
         a,
         "Own user, mount, pid, network, ipc, uts%s cgroup namespaces on the host's kernel; no "
         "network "
-        "device but loopback; a read-only base; no capabilities, no new privileges; %s; the "
+        "device but loopback; a read-only base; no capabilities, no new privileges; only the "
+        "system calls of a list; %s; the "
         "payload "
         "runs as %s%s; memory, processes and processor time are limited by %s, %s and %s.",
         c->clocks ? ", time and" : " and",

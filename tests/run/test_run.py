@@ -1,4 +1,5 @@
 """aquarium run --quarantine: what programs of every kind do inside, and what is said of it."""
+import hashlib
 import json
 import os
 import pathlib
@@ -79,6 +80,21 @@ def test_one_object(runner):
     assert {e["kind"] for e in events} >= {"file", "process", "clock", "syscall"}
 
 
+def test_the_record_in_its_binary_form(runner):
+    """It is checked by what docs/formats/observation.md says, and tells the same as the lines."""
+    stream = runner.place.parent / "record"
+    said, events = runner.json("cat", "/etc/passwd", options=["--stream", stream])
+    data = stream.read_bytes()
+    assert data.startswith(b"AQOBSV1\nH") and hashlib.sha256(data[:-32]).digest() == data[-32:]
+    assert data[-64:-32].hex() == said["observation_digest"]
+    assert len(data) < (runner.place.parent / "events.jsonl").stat().st_size / 2
+    done = runner.run("true", options=["--quiet", "--stream", "-"])
+    assert done.stdout.startswith(b"AQOBSV1\nH")
+    for option in ("--stream", "--events"):
+        done = runner.run("echo", "ran", options=["--json", option, "-"])
+        assert (done.returncode, done.stdout) == (64, b"") and b"standard output" in done.stderr
+
+
 def test_the_same_run_is_observed_the_same(runner):
     digests = {runner.json("/usr/bin/python3", "-c", "import json, hashlib; print(len(json.dumps(1)))")[0]
                ["observation_digest"] for _ in range(3)}
@@ -115,11 +131,11 @@ def test_wrong_words_are_the_callers(runner):
              ("--share", "/proc/self"): "its own", ("--share", "/dev/null"): "its own",
              ("--share", "fifo"): "only folders and files", ("--share", ".."): "lies in it",
              ("--share", "/"): "name a folder", ("--rootfs", "file"): "no folder",
-             ("--events", "/tmp"): "a folder", ("--env", "=x"): "NAME=VALUE", ("--env", "X"): "NAME=VALUE",
+             ("--events", "/tmp"): "a folder", ("--stream", "/tmp"): "a folder", ("--env", "=x"): "NAME=VALUE", ("--env", "X"): "NAME=VALUE",
              ("--color", "pink"): "auto, always or never", ("--limit", "memory=-1"): "NAME=N",
              ("--limit", "memory=0"): "NAME=N", ("--limit", "memory=99999999999999999999"): "NAME=N",
              ("--limit", "memory"): "NAME=N", ("--limit", "memory=1k"): "NAME=N"}
-    wrong |= {(option, ""): "needs" for option in ("--cwd", "--share", "--env", "--rootfs", "--limit", "--events")}
+    wrong |= {(option, ""): "needs" for option in ("--cwd", "--share", "--env", "--rootfs", "--limit", "--events", "--stream")}
     for (option, word), said in wrong.items():
         done = runner.run("sh", "-c", "echo ran", options=[option, word])
         assert (done.returncode, done.stdout) == (64, b""), (option, word, done.stderr)
