@@ -418,7 +418,11 @@ def test_bombs(worlds):
 
 FULL = {  # each makes room again at once and ends well, so that only the refused call tells
     "disk-bytes=8000000": ["f = open('/tmp/x', 'wb', 0)\ntry:\n while 1: f.write(b'x' * 65536)\nexcept OSError: os.remove('/tmp/x')",
-                           "f = open('/tmp/x', 'wb')\ntry: os.posix_fallocate(f.fileno(), 0, 10**8)\nexcept OSError: os.remove('/tmp/x')"],
+                           "f = open('/tmp/x', 'wb')\ntry: os.posix_fallocate(f.fileno(), 0, 10**8)\nexcept OSError: os.remove('/tmp/x')",
+                           # There is room for one of them: reserving takes all or nothing.
+                           "open('/tmp/y', 'wb').write(bytes(5 << 20))\nf = open('/tmp/x', 'wb')\n"
+                           "try: os.posix_fallocate(f.fileno(), 0, 5 << 20)\nexcept OSError: os.remove('/tmp/x')",
+                           "f = open('/tmp/x', 'wb', 0)\nf.seek(10**8)\ntry: f.write(b'x')\nexcept OSError: os.remove('/tmp/x')"],
     "inodes=100": ["n = 0\ntry:\n while 1: os.mkdir(f'/tmp/{n}'); n += 1\nexcept OSError:\n for i in range(n): os.rmdir(f'/tmp/{i}')"],
 }
 

@@ -78,6 +78,8 @@ def test_one_object(runner):
     assert "cat /etc/passwd" in s["processes"] and "sleep 30" in s["processes"]
     assert s["sleeps"] == [{"count": 1, "ns": 30 * 10**9, "process": s["sleeps"][0]["process"]}]
     assert {e["kind"] for e in events} >= {"file", "process", "clock", "syscall"}
+    done = runner.run("sh", "-c", "echo out; echo err >&2", options=["--json"])
+    assert json.loads(done.stdout)["exit_status"] == 0 and done.stderr.split() == [b"out", b"err"]
 
 
 def test_the_record_in_its_binary_form(runner):

@@ -107,6 +107,7 @@ static void programs_sleeps_refusals(void **state)
 {
     aq_auto_arena a = aq_arena_new();
     aq_event exec = event(AQ_EVENT_PROCESS, "exec", "/bin/sh", 0);
+    aq_event failed = event(AQ_EVENT_PROCESS, "exec", "/bin/missing", -2);
     aq_event sleep = event(AQ_EVENT_CLOCK, "sleep", NULL, 0);
     aq_event mount = event(AQ_EVENT_SYSCALL, "refused", "mount", -1);
     aq_summary s;
@@ -115,6 +116,8 @@ static void programs_sleeps_refusals(void **state)
     aq_summary_begin(&s, a);
     text(&exec, "argv", "sh\0-c\0echo \033[31m\0", 16);
     aq_summary_event(&exec, &s);
+    text(&failed, "argv", "missing", 7);
+    aq_summary_event(&failed, &s); /* it never ran */
     number(&sleep, "ns", 5000000000);
     aq_summary_event(&sleep, &s);
     aq_summary_event(&sleep, &s);
