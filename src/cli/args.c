@@ -135,6 +135,8 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
                 return r;
         } else if (!only_operands && word[0] == '-' && word[1]) {
             return aq_say_usage(c, "unknown option %.100s (options are long: --json)", word);
+        } else if (c->takes_command && ret->operands == c->max_operands) {
+            return aq_say_usage(c, "write -- before the command: -- %.200s …", word);
         } else if (ret->operands == c->max_operands) {
             return aq_say_usage(c, "one argument too many: %.200s", word);
         } else {

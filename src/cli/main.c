@@ -27,6 +27,7 @@ static void print_help(FILE *to)
     fputs("\n'aquarium COMMAND --help' shows options, exit statuses and examples.\n"
           "Start with:\n"
           "  aquarium validate ./some-skill      look at a package before installing it\n"
+          "  aquarium run --quarantine -- ./x    see what a program does, sealed off\n"
           "  aquarium doctor                     what can this machine guarantee?\n",
           to);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -38,7 +39,8 @@ static const aq_option options[] = {
     {"cwd", "DIR", "start in DIR (inside); otherwise in the current folder, which is shared"},
     {"env", "NAME=VALUE[,…]", "set variables; nothing else of your environment is inside"},
     {"rootfs", "DIR", "use this folder as the root file system instead of the host's programs"},
-    {"limit", "NAME=N[,…]", "calls, memory, processes, disk-bytes, wall-ms …; see docs/formats"},
+    {"limit", "NAME=N[,…]",
+     "memory, processes, disk-bytes, virtual-ns, wall-ms … (docs/formats/backend.md)"},
     {"backend", "NAME", "container"},
     {"stdin", NULL, "hand standard input on; otherwise it is empty"},
     {"quiet", NULL, "do not say what the command did"},
@@ -55,6 +57,8 @@ typedef struct request {
     aq_containment held;
     aq_world_choice world;
     char folder[PATH_MAX];
+    bool kept_out; /* the current folder, which is too wide */
+    uint64_t elapsed_ms;
 } request;
 
 static const char *option(const request *q, const char *name)
@@ -148,10 +152,12 @@ static int take_folders(request *q)
 
     q->plan.shares = q->shares;
     q->plan.cwd = cwd;
-    if (!cwd && !option(q, "rootfs") && getcwd(q->folder, sizeof q->folder) &&
-        !too_wide(q->folder)) {
-        r = share(q, q->folder, true);
-        q->plan.cwd = q->folder;
+    if (!cwd && !option(q, "rootfs") && getcwd(q->folder, sizeof q->folder)) {
+        q->kept_out = too_wide(q->folder);
+        if (!q->kept_out) {
+            r = share(q, q->folder, true);
+            q->plan.cwd = q->folder;
+        }
     }
     if (list) {
         size_t count;
@@ -164,6 +170,19 @@ static int take_folders(request *q)
 }
 
 /* ---- limits and environment ---- */
+
+static int wrong_limit(const request *q, const char *row, int id)
+{
+    aq_auto_buf names = {0};
+
+    if (id >= 0)
+        return aq_say_usage(q->command, "--limit %.100s: NAME=N, N from 1 to 1000000000000000 (%s)",
+                            row, aq_limit_what((aq_limit)id));
+    for (int i = 0; i < AQ_LIMITS; i++)
+        aq_buf_addf(&names, "%s%s", i ? ", " : "", aq_limit_name((aq_limit)i));
+    return aq_say_usage(q->command, "--limit %.100s: NAME=N, with a name of %s", row,
+                        aq_buf_str(&names));
+}
 
 static int take_limits(request *q)
 {
@@ -182,8 +201,7 @@ static int take_limits(request *q)
         int id = equals ? aq_limit_find(rows[i], (size_t)(equals - rows[i])) : -1;
 
         if (id < 0 || n == 0 || n > LIMIT_MOST || *end)
-            return aq_say_usage(q->command, "--limit %.100s: NAME=N, with a name of %s", rows[i],
-                                "docs/formats/backend.md and a number from 1 to 1000000000000000");
+            return wrong_limit(q, rows[i], id);
         q->plan.limits.most[id] = n;
     }
     return AQ_PARSE_RUN;
@@ -385,10 +403,17 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
 {
     aq_observation o;
     aq_summary s;
+    aq_limits limits = aq_limits_filled(&q->plan.limits);
     aq_run_result result = {.backend = q->backend,
                             .guarantee = q->backend->guarantee(q->arena, &q->held),
                             .held = &q->held,
                             .seed = q->world.seed,
+                            .limits = &limits,
+                            .home = q->plan.home ? q->plan.home : "/home/user",
+                            .shares = q->shares,
+                            .share_count = q->plan.share_count,
+                            .folder_kept_out = q->kept_out,
+                            .elapsed_ms = q->elapsed_ms,
                             .observation = &o,
                             .summary = &s};
     const char *events = option(q, "events");
@@ -413,6 +438,14 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
     return r < 0 ? r : result.status;
 }
 
+static uint64_t milliseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static int run(const aq_args *args)
 {
     aq_auto_arena a = aq_arena_new();
@@ -423,7 +456,9 @@ static int run(const aq_args *args)
 
     if (r != AQ_PARSE_RUN)
         return r;
+    q.elapsed_ms = milliseconds();
     r = aq_backend_run(q.backend, &q.plan, &stream, &err);
+    q.elapsed_ms = milliseconds() - q.elapsed_ms;
     if (r == -AQ_EPLAN)
         return aq_say_usage(q.command, "%s; --share shows a folder of the host inside", err.text);
     if (r == 0)

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-enum { ROWS = 8, PATH_SHOWN = 200 };
+enum { ROWS = 8, PATH_SHOWN = 200, LINE_SHOWN = 160 };
 
 typedef struct face {
     FILE *to;
@@ -15,56 +15,204 @@ typedef struct face {
 
 static void heading(const face *f, const char *title)
 {
-    fprintf(f->to, f->colour ? "\033[1m%-10s\033[0m" : "%-10s", title);
+    fprintf(f->to, f->colour && *title ? "\033[1m%-10s\033[0m" : "%-10s", title);
 }
 
-/* Places that belong to the system and not to anybody: reading there says little. */
-static bool of_the_system(const char *path)
-{
-    static const char *const roots[] = {"/usr/",  "/lib/", "/lib64/", "/bin/",     "/sbin/",
-                                        "/proc/", "/sys/", "/dev/",   "/etc/ld.so"};
+/* What a row of a list is. Only what is told says something about this program and no other. */
+typedef enum row_class { TOLD, SYSTEM, PASSING, DULL } row_class;
 
-    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        if (strncmp(path, roots[i], strlen(roots[i])) == 0)
+static bool begins_with_one(const char *path, const char *const *rows)
+{
+    for (; *rows; rows++)
+        if (strncmp(path, *rows, strlen(*rows)) == 0)
             return true;
     return false;
 }
 
-static bool nothing_dull(const char *text)
+/* Places that belong to the system and not to anybody: reading there says little. Every program
+ * that resolves a name or speaks TLS reads the ones in /etc. */
+static bool of_the_system(const char *path)
 {
-    (void)text;
+    static const char *const roots[] = {"/usr/",
+                                        "/lib/",
+                                        "/lib64/",
+                                        "/bin/",
+                                        "/sbin/",
+                                        "/proc/",
+                                        "/sys/",
+                                        "/dev/",
+                                        "/etc/ld.so",
+                                        "/etc/nsswitch.conf",
+                                        "/etc/resolv.conf",
+                                        "/etc/host.conf",
+                                        "/etc/hosts",
+                                        "/etc/gai.conf",
+                                        "/etc/localtime",
+                                        "/etc/locale.alias",
+                                        "/etc/ssl/certs/",
+                                        "/etc/ssl/openssl.cnf",
+                                        "/etc/python3",
+                                        "/etc/selinux",
+                                        "/selinux",
+                                        NULL};
+
+    return begins_with_one(path, roots);
+}
+
+static bool has(const aq_summary_list *l, const char *text)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->rows[i].text, text) == 0)
+            return true;
     return false;
 }
 
-static void list(const face *f, const char *title, const aq_summary_list *l, const char *none,
-                 bool (*dull)(const char *))
+static bool shown_inside(const aq_run_result *r, const char *path)
 {
-    size_t shown = 0, hidden = 0, rest = 0;
+    for (size_t i = 0; i < r->share_count; i++) {
+        size_t n = strlen(r->shares[i].to);
 
-    for (size_t i = 0; i < l->count; i++) {
-        if (dull(l->rows[i].text)) {
-            hidden++;
-        } else if (shown < ROWS) {
-            heading(f, shown++ ? "" : title);
-            fprintf(f->to, "%s", l->rows[i].text);
-            if (l->rows[i].count > 1)
-                fprintf(f->to, "  ×%llu", (unsigned long long)l->rows[i].count);
-            fputc('\n', f->to);
-        } else {
-            rest++;
+        if (strncmp(path, r->shares[i].to, n) == 0 && (path[n] == '/' || !path[n]))
+            return true;
+    }
+    return false;
+}
+
+/* Among five hundred files of a project the one key is what matters, so the home comes first. */
+static bool of_the_home(const aq_run_result *r, const char *path)
+{
+    size_t n = strlen(r->home);
+
+    return strncmp(path, r->home, n) == 0 && path[n] == '/' && !shown_inside(r, path);
+}
+
+/* Temporary files come and go with every compiler. These folders begin empty, so what was made and
+ * removed there was never anybody's. */
+static bool passing(const aq_run_result *r, const char *path)
+{
+    static const char *const places[] = {"/tmp/", "/var/tmp/", "/dev/shm/", NULL};
+
+    return begins_with_one(path, places) && !shown_inside(r, path) &&
+           has(&r->summary->files_written, path) && has(&r->summary->files_removed, path);
+}
+
+static row_class any(const aq_run_result *r, const char *text)
+{
+    (void)r;
+    (void)text;
+    return TOLD;
+}
+
+static row_class host(const aq_run_result *r, const char *text)
+{
+    (void)r;
+    return strcmp(text, "10.0.2.3:53") == 0 ? SYSTEM : TOLD; /* that of /etc/resolv.conf inside */
+}
+
+static row_class written(const aq_run_result *r, const char *path)
+{
+    static const char *const nowhere[] = {"/dev/null", "/dev/tty", "/dev/zero", "/dev/full", NULL};
+
+    return passing(r, path) ? PASSING : begins_with_one(path, nowhere) ? DULL : TOLD;
+}
+
+static row_class removed(const aq_run_result *r, const char *path)
+{
+    return passing(r, path) ? DULL : TOLD; /* told as written */
+}
+
+static row_class read_there(const aq_run_result *r, const char *path)
+{
+    return passing(r, path) ? DULL : of_the_system(path) ? SYSTEM : TOLD;
+}
+
+/* Programs try names until one fits; in their own folder and the system's that says nothing, and
+ * neither does what they then made themselves. */
+static row_class absent(const aq_run_result *r, const char *path)
+{
+    bool dull = of_the_system(path) || shown_inside(r, path) ||
+                strstr(path, "/.local/lib/python") || has(&r->summary->files_written, path) ||
+                has(&r->summary->files_read, path);
+
+    return dull ? DULL : TOLD;
+}
+
+static row_class denied(const aq_run_result *r, const char *path)
+{
+    static const char *const places[] = {"/proc/", "/sys/", "/dev/tty", NULL};
+
+    (void)r;
+    return begins_with_one(path, places) ? DULL : TOLD;
+}
+
+typedef struct list_face {
+    const char *title, *none, *system, *passing;
+    row_class (*class)(const aq_run_result *r, const char *text);
+    bool counts; /* how often a row came says something */
+} list_face;
+
+/* Cuts at a character: compilers call each other with pages of arguments. */
+static int line_length(const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n <= LINE_SHOWN)
+        return (int)n;
+    for (n = LINE_SHOWN; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+        n--;
+    return (int)n;
+}
+
+static void row(const face *f, const list_face *l, const char *title, const aq_summary_row *r)
+{
+    int n = line_length(r->text);
+
+    heading(f, title);
+    fprintf(f->to, "%.*s%s", n, r->text, r->text[n] ? "…" : "");
+    if (l->counts && r->count > 1)
+        fprintf(f->to, "  ×%llu", (unsigned long long)r->count);
+    fputc('\n', f->to);
+}
+
+static void rest(const face *f, const char *title, bool first, size_t count, const char *what)
+{
+    if (!count || !what)
+        return;
+    heading(f, first ? title : "");
+    if (!first)
+        fprintf(f->to, "and ");
+    if (strchr(what, '%'))
+        fprintf(f->to, "%zu%s\n", count, what + 1);
+    else
+        fprintf(f->to, "%s\n", what);
+}
+
+static void list(const face *f, const aq_run_result *r, const aq_summary_list *l, list_face how)
+{
+    size_t shown = 0, class[DULL + 1] = {0};
+    uint64_t more;
+
+    for (int others = 0; others < 2; others++)
+        for (size_t i = 0; i < l->count; i++) {
+            row_class c = how.class(r, l->rows[i].text);
+
+            if (of_the_home(r, l->rows[i].text) == others)
+                continue;
+            class[c]++;
+            if (c == TOLD && shown < ROWS)
+                row(f, &how, shown++ ? "" : how.title, &l->rows[i]);
         }
+    more = class[TOLD] - shown + l->more;
+    if (more) {
+        heading(f, shown ? "" : how.title);
+        fprintf(f->to, "… and %llu more\n", (unsigned long long)more);
     }
-    if (rest + l->more) {
-        heading(f, "");
-        fprintf(f->to, "… and %llu more\n", (unsigned long long)(rest + l->more));
-    }
-    if (hidden) {
-        heading(f, shown ? "" : title);
-        fprintf(f->to, "%s%zu of the system\n", shown ? "and " : "", hidden);
-    }
-    if (!shown && !hidden && none) {
-        heading(f, title);
-        fprintf(f->to, "%s\n", none);
+    rest(f, how.title, !shown && !more, class[PASSING], how.passing);
+    rest(f, how.title, !shown && !more && !class[PASSING], class[SYSTEM], how.system);
+    if (!shown && !more && !(how.passing && class[PASSING]) && !(how.system && class[SYSTEM]) &&
+        how.none) {
+        heading(f, how.title);
+        fprintf(f->to, "%s\n", how.none);
     }
 }
 
@@ -95,11 +243,26 @@ bool aq_run_complete(const aq_run_result *r)
            (o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL);
 }
 
-static void ending(const face *f, const aq_run_result *r)
+/* A limit in the unit that people think in. */
+static void limit(const face *f, const aq_run_result *r, aq_limit l)
+{
+    const char *name = aq_limit_name(l);
+    size_t n = strlen(name);
+    double most = (double)r->limits->most[l];
+
+    fprintf(f->to, "by the limit %s", name);
+    if (n > 3 && strcmp(name + n - 3, "-ns") == 0)
+        fprintf(f->to, " (%.10g s)", most / 1e9);
+    else if (n > 3 && strcmp(name + n - 3, "-ms") == 0)
+        fprintf(f->to, " (%.10g s)", most / 1e3);
+    else
+        fprintf(f->to, " (%.15g)", most);
+}
+
+static void how_it_ended(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
 
-    heading(f, "ended");
     switch (o->exit_kind) {
     case AQ_EXIT_STATUS:
         fprintf(f->to, "with status %d", o->exit_value);
@@ -108,17 +271,30 @@ static void ending(const face *f, const aq_run_result *r)
         fprintf(f->to, "by signal %d (%s)", o->exit_value, strsignal(o->exit_value));
         break;
     case AQ_EXIT_BUDGET:
-        fprintf(f->to, "by the limit %s: what it would have done is not known",
-                aq_limit_name((aq_limit)o->exit_value));
+        limit(f, r, (aq_limit)o->exit_value);
         break;
     default:
         fprintf(f->to, "by a failure of ours");
         break;
     }
+    fprintf(f->to, " after %.1f s", (double)r->elapsed_ms / 1e3);
+}
+
+static void ending(const face *f, const aq_run_result *r)
+{
+    const aq_observation *o = r->observation;
+
+    heading(f, "ended");
+    how_it_ended(f, r);
     fprintf(f->to, "; %llu events", (unsigned long long)o->events);
     if (o->dropped)
         fprintf(f->to, ", %llu more only counted", (unsigned long long)o->dropped);
     fputc('\n', f->to);
+    if (o->exit_kind == AQ_EXIT_BUDGET) {
+        heading(f, "");
+        fprintf(f->to, "what it would have done is not known; --limit %s=N sets another limit\n",
+                aq_limit_name((aq_limit)o->exit_value));
+    }
     if (r->summary->unnamed) {
         heading(f, "");
         fprintf(f->to,
@@ -128,6 +304,14 @@ static void ending(const face *f, const aq_run_result *r)
     if (r->summary->unseen) {
         heading(f, "");
         fprintf(f->to, "not all of it could be seen: the record is not whole\n");
+    }
+    if (r->folder_kept_out && r->status != 0) {
+        heading(f, "");
+        fprintf(f->to,
+                "the current folder is not inside, since it is your home or /: change to the "
+                "program's own\n");
+        heading(f, "");
+        fprintf(f->to, "folder, or name what it needs with --share\n");
     }
 }
 
@@ -173,18 +357,27 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
 
     fprintf(to, "\n");
     ending(&f, r);
-    list(&f, "ran", &s->processes, "nothing", nothing_dull);
-    list(&f, "hosts", &s->hosts, "none asked for or reached for", nothing_dull);
-    list(&f, "wrote", &s->files_written, "no file", nothing_dull);
+    list(&f, r, &s->processes, (list_face){"ran", "nothing", NULL, NULL, any, true});
+    list(
+        &f, r, &s->hosts,
+        (list_face){"hosts", "none asked for or reached for", "its name server", NULL, host, true});
+    list(&f, r, &s->listens, (list_face){"listened", NULL, NULL, NULL, any, false});
+    list(&f, r, &s->files_written,
+         (list_face){"wrote", "no file", NULL, "% temporary, removed again", written, false});
     unread(&f, r->observation);
-    list(&f, "removed", &s->files_removed, NULL, nothing_dull);
-    list(&f, "read", &s->files_read, "no file", of_the_system);
+    list(&f, r, &s->files_removed, (list_face){"removed", NULL, NULL, NULL, removed, false});
+    list(&f, r, &s->files_denied, (list_face){"denied", NULL, NULL, NULL, denied, false});
+    list(&f, r, &s->files_read,
+         (list_face){"read", "no file", "% of the system", NULL, read_there, false});
+    list(&f, r, &s->files_absent, (list_face){"not there", NULL, NULL, NULL, absent, false});
     sleeps(&f, s);
-    list(&f, "refused", &s->refused, NULL, nothing_dull);
+    list(&f, r, &s->refused, (list_face){"refused", NULL, NULL, NULL, any, true});
     heading(&f, "held by");
     held(&f, r);
     heading(&f, "world");
-    fprintf(to, "--seed %s --world %s makes it again\n", r->seed, r->observation->world);
+    fprintf(to,
+            "its home and the secrets in it are made up; --seed %s --world %s makes them again\n",
+            r->seed, r->observation->world);
     heading(&f, "digest");
     fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
 }

@@ -15,6 +15,12 @@ typedef struct aq_run_result {
     const aq_observation *observation;
     const aq_summary *summary;
     int status; /* that the command line ends with */
+    const aq_limits *limits;
+    const char *home; /* inside */
+    const aq_share *shares;
+    size_t share_count;
+    bool folder_kept_out; /* nothing was named, and the current folder is too wide to be shown */
+    uint64_t elapsed_ms;  /* of real time: no fact about the program */
 } aq_run_result;
 
 /* Is something of the record only counted? */

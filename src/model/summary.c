@@ -1,6 +1,7 @@
 /* The summary of an observation; see summary.h. */
 #include "model/summary.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,16 @@ static void take_open(aq_summary *s, const aq_event *e)
         add_object(s, &s->files_written, e);
 }
 
+/* What was not to be had says as much about a program as what was: it looked for a key, it tried
+ * to change the system. */
+static void take_failure(aq_summary *s, const aq_event *e)
+{
+    if (e->result == -ENOENT || e->result == -ENOTDIR)
+        add_object(s, &s->files_absent, e);
+    else if (e->result == -EACCES || e->result == -EPERM || e->result == -EROFS)
+        add_object(s, &s->files_denied, e);
+}
+
 static void take_file(aq_summary *s, const aq_event *e)
 {
     static const char *const writes[] = {
@@ -106,9 +117,11 @@ static void take_file(aq_summary *s, const aq_event *e)
     const aq_event_arg *to = arg(e, "to");
     bool path = e->object && e->object_len && e->object[0] == '/';
 
-    if (e->result < 0 || !path)
+    if (!path)
         return;
-    if (is(e, "open"))
+    if (e->result < 0)
+        take_failure(s, e);
+    else if (is(e, "open"))
         take_open(s, e);
     else if (is_one_of(e, writes))
         add_object(s, &s->files_written, e);
@@ -116,8 +129,29 @@ static void take_file(aq_summary *s, const aq_event *e)
         add_object(s, &s->files_removed, e);
     else if (is(e, "rename"))
         add_object(s, &s->files_removed, e);
-    if ((is(e, "rename") || is(e, "link")) && to && to->bytes)
+    if (e->result >= 0 && (is(e, "rename") || is(e, "link")) && to && to->bytes)
         add(s, &s->files_written, to->bytes, to->len, 1);
+}
+
+static bool starts(const aq_event *e, const char *with)
+{
+    size_t n = strlen(with);
+
+    return e->object_len >= n && memcmp(e->object, with, n) == 0;
+}
+
+static bool datagram(const aq_event *e)
+{
+    const aq_event_arg *a = arg(e, "socket");
+
+    return a && a->bytes && a->len == 8 && memcmp(a->bytes, "datagram", 8) == 0;
+}
+
+/* The C library connects a datagram socket to no address at all to learn its own; nobody is
+ * reached for. */
+static bool asks_itself(const aq_event *e)
+{
+    return is(e, "connect") && datagram(e) && (starts(e, "[::]:") || starts(e, "0.0.0.0:"));
 }
 
 /* An address of the internet, or a name: not a socket of the machine itself. */
@@ -125,6 +159,10 @@ static bool outward(const aq_event *e)
 {
     static const char *const inner[] = {"unix", "netlink", "packet", "vsock", "socket"};
 
+    if (is(e, "dns-query"))
+        return e->object_len > 0;
+    if (starts(e, "family-") || asks_itself(e))
+        return false;
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
         size_t n = strlen(inner[i]);
 
@@ -141,8 +179,12 @@ static void take_network(aq_summary *s, const aq_event *e)
     static const char *const reaches[] = {"connect",      "send",      "dns-query",
                                           "http-request", "tls-hello", NULL};
 
-    if (e->object && is_one_of(e, reaches) && outward(e))
+    if (!e->object || !outward(e))
+        return;
+    if (is_one_of(e, reaches))
         add_object(s, &s->hosts, e);
+    else if (e->result >= 0 && (is(e, "listen") || (is(e, "bind") && datagram(e))))
+        add_object(s, &s->listens, e);
 }
 
 static void take_exec(aq_summary *s, const aq_event *e)
@@ -252,13 +294,15 @@ static json_t *sleeps_json(const aq_summary *s)
 json_t *aq_summary_json(const aq_summary *s)
 {
     uint64_t more = s->files_read.more + s->files_written.more + s->files_removed.more +
-                    s->hosts.more + s->processes.more + s->refused.more + s->more_sleeps;
+                    s->files_absent.more + s->files_denied.more + s->hosts.more + s->listens.more +
+                    s->processes.more + s->refused.more + s->more_sleeps;
 
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "files_read",
-                     list_json(&s->files_read), "files_written", list_json(&s->files_written),
-                     "files_removed", list_json(&s->files_removed), "hosts", list_json(&s->hosts),
-                     "processes", list_json(&s->processes), "sleeps", sleeps_json(s), "refused",
-                     list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "left_out",
-                     (json_int_t)more, "unnamed", (json_int_t)s->unnamed, "unseen",
-                     (json_int_t)s->unseen);
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "files_read",
+        list_json(&s->files_read), "files_written", list_json(&s->files_written), "files_removed",
+        list_json(&s->files_removed), "files_absent", list_json(&s->files_absent), "files_denied",
+        list_json(&s->files_denied), "hosts", list_json(&s->hosts), "listens",
+        list_json(&s->listens), "processes", list_json(&s->processes), "sleeps", sleeps_json(s),
+        "refused", list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "left_out",
+        (json_int_t)more, "unnamed", (json_int_t)s->unnamed, "unseen", (json_int_t)s->unseen);
 }

@@ -111,6 +111,56 @@ def test_text_is_short(runner):
         assert any(line.startswith(word) for line in lines), word
 
 
+def told(done):
+    """The page as a dictionary: a list of rows for each title."""
+    text = done.stderr.decode()
+    page, title = {}, None
+    for line in text[text.rindex("\nended ") + 1:].splitlines():
+        title = line[:10].strip() or title
+        page.setdefault(title, []).append(line[10:])
+    return page
+
+
+def test_text_tells_what_matters(runner):
+    done = runner.run("sh", "-c", """
+        for i in $(seq 40); do cat Makefile$i; done 2>/dev/null; touch $(seq 20)
+        cat $(seq 20) /etc/hosts ~/.netrc ~/.no-such-key
+        echo x >/tmp/t; rm /tmp/t; echo x >/dev/null; echo x >>/etc/profile; exit 3""")
+    page = told(done)
+    assert "with status 3 after" in page["ended"][0]
+    assert page["denied"] == ["/etc/profile"]
+    assert page["read"][0].endswith("/.netrc"), "the home comes first"
+    assert len(page["not there"]) == 1 and page["not there"][0].endswith("/.no-such-key")
+    assert page["wrote"][-2:] == ["… and 12 more", "and 1 temporary, removed again"]
+    assert "removed" not in page and "/dev/null" not in str(page["wrote"])
+    assert "are made up" in page["world"][0]
+
+
+def test_a_server_is_told(runner):
+    page = told(runner.run("python3", "-c", "import socket; socket.create_server(('127.0.0.1', 8080))"))
+    assert page["listened"] == ["127.0.0.1:8080"] and page["hosts"] == ["none asked for or reached for"]
+
+
+def test_long_command_lines_are_cut(runner):
+    page = told(runner.run("sh", "-c", ": " + "ä" * 400))
+    assert len(page["ran"][0]) < 200 and page["ran"][0].endswith("ä…")
+
+
+def test_a_limit_says_how_to_set_another(runner):
+    page = told(runner.run("sleep", "100000000"))
+    assert page["ended"][0].startswith("by the limit virtual-ns (86400 s)")
+    assert "--limit virtual-ns=N" in page["ended"][1]
+
+
+def test_the_home_is_kept_out_and_it_is_said(runner):
+    def at_home(*command):
+        return subprocess.run([PROGRAM, "run", "--quarantine", "--", *command], cwd=runner.place,
+                              env={**os.environ, "HOME": str(runner.place)}, capture_output=True)
+    assert b"the current folder is not inside" in at_home("./nothing").stderr
+    assert b"the current folder is not inside" not in at_home("true").stderr
+    assert b"the current folder is not inside" not in runner.run("./nothing").stderr
+
+
 def test_usage(runner):
     bad = [["run"], ["run", "--", "true"], ["run", "--quarantine"], ["run", "--quarantine", "--"],
            ["run", "--quarantine", "--limit", "nothing=1", "--", "true"],
@@ -499,7 +549,7 @@ def test_the_limit_of_calls(runner):
     assert said["exit_status"] == 3 and said["complete"] is False
     assert said["observation"]["exit"] == {"kind": "budget", "value": 0}
     assert [e["args"]["total"] for e in events if e["op"] == "counts"] == [5001]  # the one too many included
-    assert b"by the limit calls:" in runner.run("/usr/bin/python3", "-c", code, options=["--limit", "calls=5000"]).stderr
+    assert b"by the limit calls (5000)" in runner.run("/usr/bin/python3", "-c", code, options=["--limit", "calls=5000"]).stderr
 
 
 @pytest.mark.parametrize("limit, within, beyond", [
@@ -514,7 +564,7 @@ def test_where_limits_end(runner, limit, within, beyond):
     said, _ = runner.json("sh", "-c", within, options=["--limit", limit])
     assert said["observation"]["exit"] == {"kind": "status", "value": 0} and said["complete"] is True
     done = runner.run("sh", "-c", beyond, options=["--limit", limit])
-    assert done.returncode == 3 and f"by the limit {limit.split('=')[0]}:" in done.stderr.decode(errors="replace")
+    assert done.returncode == 3 and f"by the limit {limit.split('=')[0]} (" in done.stderr.decode(errors="replace")
 
 
 def test_asleep_for_ever(runner):

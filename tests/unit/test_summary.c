@@ -103,6 +103,63 @@ static void hosts_are_outside(void **state)
     assert_true(has(&s.hosts, "a.example") && has(&s.hosts, "198.51.100.7:443"));
 }
 
+static void what_was_not_to_be_had(void **state)
+{
+    static const struct {
+        const char *op;
+        int64_t result;
+        bool absent, denied;
+    } rows[] = {
+        {"open", -2, true, false},    {"stat", -2, true, false},    {"open", -20, true, false},
+        {"open", -13, false, true},   {"unlink", -30, false, true}, {"chmod", -1, false, true},
+        {"mkdir", -17, false, false}, {"open", 3, false, false},    {"readlink", -22, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        aq_auto_arena a = aq_arena_new();
+        aq_event e = event(AQ_EVENT_FILE, rows[i].op, "/x", rows[i].result);
+        aq_summary s;
+
+        aq_summary_begin(&s, a);
+        aq_summary_event(&e, &s);
+        assert_int_equal(has(&s.files_absent, "/x"), rows[i].absent);
+        assert_int_equal(has(&s.files_denied, "/x"), rows[i].denied);
+    }
+}
+
+static void who_waits_and_who_reaches(void **state)
+{
+    static const struct {
+        const char *op, *object, *socket;
+        bool host, listens;
+    } rows[] = {
+        {"listen", "0.0.0.0:80", NULL, false, true},
+        {"listen", "unix:/run/x", NULL, false, false},
+        {"bind", "0.0.0.0:53", "datagram", false, true},
+        {"bind", "0.0.0.0:80", "stream", false, false}, /* nobody is waited for yet */
+        {"send", "family-16", NULL, false, false},
+        {"dns-query", "family-16.example", NULL, true, false},
+        {"connect", "[::]:80", "datagram", false, false},
+        {"connect", "0.0.0.0:80", "stream", true, false},
+        {"connect", "10.0.0.1:80", "datagram", true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        aq_auto_arena a = aq_arena_new();
+        aq_event e = event(AQ_EVENT_NETWORK, rows[i].op, rows[i].object, 0);
+        aq_summary s;
+
+        if (rows[i].socket)
+            text(&e, "socket", rows[i].socket, strlen(rows[i].socket));
+        aq_summary_begin(&s, a);
+        aq_summary_event(&e, &s);
+        assert_int_equal(has(&s.hosts, rows[i].object), rows[i].host);
+        assert_int_equal(has(&s.listens, rows[i].object), rows[i].listens);
+    }
+}
+
 static void programs_sleeps_refusals(void **state)
 {
     aq_auto_arena a = aq_arena_new();
@@ -159,9 +216,10 @@ static void floods_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_told_apart), cmocka_unit_test(names_that_move),
-        cmocka_unit_test(hosts_are_outside),    cmocka_unit_test(programs_sleeps_refusals),
-        cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(files_are_told_apart),      cmocka_unit_test(names_that_move),
+        cmocka_unit_test(hosts_are_outside),         cmocka_unit_test(programs_sleeps_refusals),
+        cmocka_unit_test(floods_are_counted),        cmocka_unit_test(what_was_not_to_be_had),
+        cmocka_unit_test(who_waits_and_who_reaches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
