@@ -3,6 +3,7 @@
  * the programs of the base and the folders that were shared, and nothing that it writes stays. */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ typedef struct request {
     char folder[PATH_MAX];
     bool kept_out; /* the current folder, which is too wide */
     uint64_t elapsed_ms;
+    int interrupted;
 } request;
 
 static const char *option(const request *q, const char *name)
@@ -333,6 +335,7 @@ static int take_request(request *q)
     q->plan.output = option(q, "json") ? STDERR_FILENO : STDOUT_FILENO;
     q->plan.error = STDERR_FILENO;
     q->plan.containment = &q->held;
+    q->plan.interrupted = &q->interrupted;
     r = check_words(q);
     if (r == AQ_PARSE_RUN)
         r = take_backend(q);
@@ -413,6 +416,7 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
                             .shares = q->shares,
                             .share_count = q->plan.share_count,
                             .folder_kept_out = q->kept_out,
+                            .interrupted = q->interrupted,
                             .elapsed_ms = q->elapsed_ms,
                             .observation = &o,
                             .summary = &s};
@@ -427,7 +431,10 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
         r = aq_put(option(q, "stream"), stream->data, stream->len, err);
     if (r < 0)
         return r;
-    result.status = exit_status(&o);
+    /* A command that ended by itself in the same moment was not interrupted. */
+    if (o.exit_kind != AQ_EXIT_BUDGET || o.exit_value != AQ_LIMIT_WALL_MS)
+        result.interrupted = q->interrupted = 0;
+    result.status = q->interrupted ? EXIT_SIGNAL + q->interrupted : exit_status(&o);
     if (option(q, "json")) {
         aq_auto_json json_t *object = result_json(&result);
 
@@ -444,6 +451,14 @@ static uint64_t milliseconds(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* As the signal would have ended us: a shell that runs us in a loop has to know. */
+static void end_by(int sig)
+{
+    fflush(NULL);
+    signal(sig, SIG_DFL);
+    raise(sig);
 }
 
 static int run(const aq_args *args)
@@ -463,6 +478,8 @@ static int run(const aq_args *args)
         return aq_say_usage(q.command, "%s; --share shows a folder of the host inside", err.text);
     if (r == 0)
         r = tell(&q, &stream, &err);
+    if (r >= 0 && q.interrupted)
+        end_by(q.interrupted);
     return r < 0 ? aq_say_failed(&err) : r;
 }
 
@@ -476,13 +493,14 @@ const aq_command aq_command_run = {
         "what it did is told on standard error. The current folder is visible inside,\n"
         "unless it is your home or /; what is written there and elsewhere stays inside\n"
         "and is gone afterwards.\n\n"
-        "Time is virtual: sleeping costs nothing and is recorded.",
+        "Time is virtual: sleeping costs nothing and is recorded. Ctrl-C ends COMMAND, and\n"
+        "what it did so far is told.",
     .options = options,
     .examples =
         "  aquarium run --quarantine -- python3 setup.py\n"
         "  aquarium run --quarantine --events acts.jsonl -- npm install ./package\n"
         "  aquarium run --quarantine --json --limit wall-ms=10000 -- ./tool | jq .summary\n",
-    .exits = "  the status of COMMAND; 128 + N when signal N ended it\n"
+    .exits = "  the status of COMMAND; 128 + N when signal N ended it, or us\n"
              "  3    a limit ended it: what it would have done is not known\n"
              "  64   the command line was wrong\n"
              "  70   our own failure\n",

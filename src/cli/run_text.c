@@ -271,7 +271,10 @@ static void how_it_ended(const face *f, const aq_run_result *r)
         fprintf(f->to, "by signal %d (%s)", o->exit_value, strsignal(o->exit_value));
         break;
     case AQ_EXIT_BUDGET:
-        limit(f, r, (aq_limit)o->exit_value);
+        if (r->interrupted)
+            fprintf(f->to, "by you (%s)", strsignal(r->interrupted));
+        else
+            limit(f, r, (aq_limit)o->exit_value);
         break;
     default:
         fprintf(f->to, "by a failure of ours");
@@ -290,7 +293,10 @@ static void ending(const face *f, const aq_run_result *r)
     if (o->dropped)
         fprintf(f->to, ", %llu more only counted", (unsigned long long)o->dropped);
     fputc('\n', f->to);
-    if (o->exit_kind == AQ_EXIT_BUDGET) {
+    if (r->interrupted) {
+        heading(f, "");
+        fprintf(f->to, "what it would have done is not known\n");
+    } else if (o->exit_kind == AQ_EXIT_BUDGET) {
         heading(f, "");
         fprintf(f->to, "what it would have done is not known; --limit %s=N sets another limit\n",
                 aq_limit_name((aq_limit)o->exit_value));

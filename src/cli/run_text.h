@@ -20,6 +20,7 @@ typedef struct aq_run_result {
     const aq_share *shares;
     size_t share_count;
     bool folder_kept_out; /* nothing was named, and the current folder is too wide to be shown */
+    int interrupted;      /* by this signal to us; 0: by none */
     uint64_t elapsed_ms;  /* of real time: no fact about the program */
 } aq_run_result;
 

@@ -125,7 +125,8 @@ void aq_attend_check(aq_attendant *a)
         a->limit = AQ_LIMIT_CPU_NS;
 }
 
-/* Is the front still there? It says nothing while a world runs, so anything readable is its end. */
+/* Is the front still there? While a world runs it says one word at most: that somebody wants it to
+ * end. Then we do what we do when time is up, and tell what was seen so far. */
 static void listen_to_front(aq_attendant *a)
 {
     char byte;
@@ -134,6 +135,8 @@ static void listen_to_front(aq_attendant *a)
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
         a->orphaned = 1;
         stop(a, a->limit);
+    } else if (n > 0) {
+        stop(a, AQ_LIMIT_WALL_MS);
     }
 }
 

@@ -80,6 +80,9 @@ typedef struct aq_plan {
     int input, output, error;
     aq_limits limits;            /* zeros: the defaults */
     aq_containment *containment; /* filled by launch; may be NULL */
+    /* NULL: a signal that asks us to end does so, and the world dies with us. Else the first one
+     * while the world runs only ends the run, as wall-ms would, and its number is put here. */
+    int *interrupted;
 } aq_plan;
 
 /* What a backend returns, negative, when the plan asks for what cannot be: the caller's mistake,

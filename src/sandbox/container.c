@@ -309,6 +309,53 @@ static int read_stream(aq_aquarium *aq, uint64_t length, aq_buf *stream, aq_err 
     return 0;
 }
 
+/* A signal handler has no other way to the line; a front has one world that people wait for. */
+static volatile sig_atomic_t interrupted_by, interrupt_line = -1;
+static const int interrupts[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void on_interrupt(int sig)
+{
+    aq_message m = {.word = AQ_WORD_STOP};
+    int saved = errno;
+
+    interrupted_by = sig;
+    (void)send(interrupt_line, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    errno = saved;
+}
+
+/* The second signal of a kind does what it always does, should we be stuck. */
+static void take_interrupts(aq_aquarium *aq, struct sigaction *before)
+{
+    struct sigaction ours = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+
+    interrupted_by = 0;
+    interrupt_line = aq->control;
+    for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++)
+        if (sigaction(interrupts[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            sigaction(interrupts[i], &ours, NULL);
+}
+
+static void leave_interrupts(const aq_aquarium *aq, const struct sigaction *before)
+{
+    for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++)
+        sigaction(interrupts[i], &before[i], NULL);
+    interrupt_line = -1;
+    *aq->world.plan->interrupted = interrupted_by;
+}
+
+static int hear_end(aq_aquarium *aq, aq_message *m, aq_err *err)
+{
+    struct sigaction before[sizeof interrupts / sizeof *interrupts];
+    int r;
+
+    if (!aq->world.plan->interrupted)
+        return hear(aq, AQ_WORD_END, m, NULL, err);
+    take_interrupts(aq, before);
+    r = hear(aq, AQ_WORD_END, m, NULL, err);
+    leave_interrupts(aq, before);
+    return r;
+}
+
 static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
 {
     aq_message m;
@@ -317,7 +364,7 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
     if (aq->state != LAUNCHED)
         return aq_fail(err, -EINVAL, "this world was not launched");
     aq_cgroup_sweep(); /* what others left, now that we have time */
-    if ((r = hear(aq, AQ_WORD_END, &m, NULL, err)) < 0)
+    if ((r = hear_end(aq, &m, err)) < 0)
         return r;
     aq->state = ENDED;
     return read_stream(aq, m.length, stream, err);

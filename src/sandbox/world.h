@@ -102,6 +102,7 @@ typedef enum aq_word {
     AQ_WORD_BUILT = 'B',    /* init → payload: the root is there; is /proc? */
     AQ_WORD_GROUPS = 'C',   /* front → keeper, with the cgroups' descriptors */
     AQ_WORD_LAUNCH = 'L',   /* front → keeper */
+    AQ_WORD_STOP = 'Q',     /* front → keeper: somebody wants it to end */
     AQ_WORD_END = 'E',      /* keeper → front: length of the stream */
 } aq_word;
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -159,6 +160,36 @@ def test_the_home_is_kept_out_and_it_is_said(runner):
     assert b"the current folder is not inside" in at_home("./nothing").stderr
     assert b"the current folder is not inside" not in at_home("true").stderr
     assert b"the current folder is not inside" not in runner.run("./nothing").stderr
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("then", ["while :; do :; done", "trap '' INT TERM HUP; cat"])
+def test_who_interrupts_is_told_what_was_seen(runner, sig, then):
+    def interrupted(*options):
+        p = subprocess.Popen([PROGRAM, "run", "--quarantine", "--stdin", *options, "--", "sh", "-c",
+                              "echo x >left; echo begun >&2; " + then], cwd=runner.place,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert p.stderr.readline() == b"begun\n"
+        p.send_signal(sig)
+        out, error = p.communicate(timeout=30)
+        assert p.returncode == -sig, "as if nothing had held the signal back"
+        return out, error
+    out, error = interrupted()
+    assert b"ended     by you (" in error and b"/left\n" in error
+    out, error = interrupted("--json")
+    said = json.loads(out)
+    jsonschema.validate(said, SCHEMA)
+    assert said["exit_status"] == 128 + sig and said["complete"] is False
+
+
+def test_a_signal_that_we_ignore_stays_ignored(runner):
+    p = subprocess.Popen(["sh", "-c", 'trap "" INT; exec "$@"', "-", PROGRAM, "run", "--quarantine", "--stdin",
+                          "--", "sh", "-c", "echo begun; cat"], cwd=runner.place, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.stdout.readline() == b"begun\n"
+    p.send_signal(signal.SIGINT)
+    out, error = p.communicate(b"more", timeout=30)
+    assert (p.returncode, out) == (0, b"more") and b"with status 0" in error
 
 
 def test_usage(runner):
