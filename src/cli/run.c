@@ -493,7 +493,7 @@ const aq_command aq_command_run = {
         "what it did is told on standard error. The current folder is visible inside,\n"
         "unless it is your home or /; what is written there and elsewhere stays inside\n"
         "and is gone afterwards.\n\n"
-        "Time is virtual: sleeping costs nothing and is recorded. Ctrl-C ends COMMAND, and\n"
+        "Time is virtual: sleeping costs nothing and is recorded. Ctrl-C ends COMMAND;\n"
         "what it did so far is told.",
     .options = options,
     .examples =

@@ -381,8 +381,7 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     heading(&f, "held by");
     held(&f, r);
     heading(&f, "world");
-    fprintf(to,
-            "its home and the secrets in it are made up; --seed %s --world %s makes them again\n",
+    fprintf(to, "made up, with its home and all secrets; --seed %s --world %s makes it again\n",
             r->seed, r->observation->world);
     heading(&f, "digest");
     fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
