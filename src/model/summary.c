@@ -108,6 +108,14 @@ static void take_failure(aq_summary *s, const aq_event *e)
         add_object(s, &s->files_denied, e);
 }
 
+/* What the tracer calls something whose path is longer than the kernel tells. */
+static bool unnamed(const aq_event *e)
+{
+    static const char text[] = "(unnamed)";
+
+    return e->object_len >= sizeof text - 1 && memcmp(e->object, text, sizeof text - 1) == 0;
+}
+
 static void take_file(aq_summary *s, const aq_event *e)
 {
     static const char *const writes[] = {
@@ -115,7 +123,7 @@ static void take_file(aq_summary *s, const aq_event *e)
         "truncate", "allocate", "xattr-set", "link",    "xattr-remove", "attributes-set", NULL};
     static const char *const removes[] = {"unlink", "rmdir", NULL};
     const aq_event_arg *to = arg(e, "to");
-    bool path = e->object && e->object_len && e->object[0] == '/';
+    bool path = e->object && e->object_len && (e->object[0] == '/' || unnamed(e));
 
     if (!path)
         return;
@@ -255,7 +263,7 @@ void aq_summary_event(const aq_event *e, void *summary)
             s->processes_made++;
         break;
     case AQ_EVENT_CLOCK:
-        if (is(e, "sleep"))
+        if (is(e, "sleep") || is(e, "wait")) /* one that ended by its time */
             take_sleep(s, e);
         else if (is(e, "now") || is(e, "counter"))
             s->clock_reads++;

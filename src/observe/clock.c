@@ -49,9 +49,9 @@ uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s,
 
     if (__builtin_mul_overflow((uint64_t)s, second, &at) ||
         __builtin_add_overflow(at, (uint64_t)ns, &at))
-        return UINT64_MAX - 1;
+        return AQ_CLOCK_END;
     at = at > now ? at - now : 0;
-    return __builtin_add_overflow(at, t->clock, &at) ? UINT64_MAX - 1 : at;
+    return __builtin_add_overflow(at, t->clock, &at) || at > AQ_CLOCK_END ? AQ_CLOCK_END : at;
 }
 
 static aq_step give_time(aq_task *k, uint64_t at, uint64_t seconds, uint64_t rest)

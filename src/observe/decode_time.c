@@ -17,6 +17,14 @@ static int64_t ns_of(int64_t s, int64_t ns)
     return s > INT64_MAX / SECOND - 1 ? INT64_MAX : s * SECOND + ns;
 }
 
+/* Whole seconds among the microseconds count where the kernel lets them. */
+static int64_t ns_of_micro(int64_t s, int64_t us)
+{
+    if (us < 0 || __builtin_add_overflow(s, us / 1000000, &s))
+        return 0;
+    return ns_of(s, us % 1000000 * 1000);
+}
+
 static bool read_time(const aq_task *k, uint64_t at, int64_t *ret)
 {
     struct timespec ts;
@@ -98,7 +106,7 @@ static int64_t wait_of(const aq_tracer *t, aq_task *k)
     case AQ_NR_select:
         if (!aq_regs_arg(k, 4) || !aq_tracee_get(k, aq_regs_arg(k, 4), &tv, sizeof tv))
             return 0;
-        return ns_of(tv.tv_sec, tv.tv_usec * 1000);
+        return ns_of_micro(tv.tv_sec, tv.tv_usec);
     case AQ_NR_ppoll:
     case AQ_NR_rt_sigtimedwait:
         read_time(k, aq_regs_arg(k, 2), &ns);
@@ -172,7 +180,7 @@ void aq_look_timer(aq_tracer *t, aq_task *k)
         ns = ns_of((uint32_t)aq_regs_arg(k, 0), 0);
     } else if (k->nr == AQ_NR_setitimer) {
         if (aq_regs_arg(k, 1) && aq_tracee_get(k, aq_regs_arg(k, 1), &v, sizeof v))
-            ns = ns_of(v.it_value.tv_sec, v.it_value.tv_usec * 1000);
+            ns = ns_of_micro(v.it_value.tv_sec, v.it_value.tv_usec);
     } else if (aq_tracee_get(k, aq_regs_arg(k, 2), &s, sizeof s)) {
         ns = ns_of(s.it_value.tv_sec, s.it_value.tv_nsec);
     }

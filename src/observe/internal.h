@@ -30,6 +30,10 @@ enum {
         65536, /* of one of them: a descriptor set of 524,288, semaphores by thousands */
 };
 
+/* 146 years: nothing ends later. Far from where the time of an event, or a sum with the wall clock,
+ * would not fit. */
+static const uint64_t AQ_CLOCK_END = INT64_MAX / 2;
+
 /* What is to happen with a call. */
 typedef enum aq_step {
     AQ_STEP_RUN,    /* let it run and stop at its exit */

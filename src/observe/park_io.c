@@ -48,7 +48,7 @@ static void socket_deadline(aq_tracer *t, aq_task *k, int fd, bool writes)
     if (!k->timed &&
         getsockopt(fd, SOL_SOCKET, writes ? SO_SNDTIMEO : SO_RCVTIMEO, &tv, &len) == 0 &&
         (tv.tv_sec || tv.tv_usec))
-        aq_park_until(k, t->clock + (uint64_t)tv.tv_sec * 1000000000 + (uint64_t)tv.tv_usec * 1000);
+        aq_park_until(k, aq_clock_deadline(t, 1, false, tv.tv_sec, tv.tv_usec * 1000));
 }
 
 bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes)

@@ -15,6 +15,8 @@ static int pointed_deadline(aq_tracer *t, aq_task *k, uint64_t at, int64_t unit)
         return 0;
     if (!aq_tracee_get(k, at, v, sizeof v))
         return -EFAULT;
+    if (unit != 1 && v[1] >= 0 && !__builtin_add_overflow(v[0], v[1] / 1000000, &v[0]))
+        v[1] %= 1000000; /* select takes seconds from either */
     if (v[0] < 0 || v[1] < 0 || v[1] >= 1000000000 / unit)
         return -EINVAL;
     aq_park_until(k, aq_clock_deadline(t, 1, false, v[0], v[1] * unit));

@@ -127,6 +127,8 @@ void aq_timer_fire(aq_tracer *t)
             return;
         times = 1 + (m->every ? (t->clock - m->deadline) / m->every : 0);
         m->deadline = m->every ? m->deadline + times * m->every : 0;
+        if (m->deadline > AQ_CLOCK_END)
+            m->deadline = 0; /* never */
         m->overrun = times - 1;
         if (m->kind == DESCRIPTOR) {
             if (write(m->fd, &times, sizeof times) < 0)

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -190,6 +191,36 @@ static void addresses(void)
     say("abstract", bind(socket(AF_UNIX, SOCK_DGRAM, 0), (void *)&u, sizeof u.sun_family + 12));
 }
 
+/* Waits that end when nobody counts any more; and one whose seconds are given in microseconds. */
+static void forever(void)
+{
+    struct itimerval every = {{INT64_MAX / 1000000000, 0}, {1, 0}};
+    struct timeval hour = {0, 3600000000}, never = {INT64_MAX, 0};
+
+    signal(SIGALRM, on_signal);
+    setitimer(ITIMER_REAL, &every, NULL);
+    say("alarm", pause());
+    say("hour", syscall(SYS_select, 0, NULL, NULL, NULL, &hour));
+    say("never", select(0, NULL, NULL, NULL, &never));
+}
+
+/* Deeper than the kernel can name. */
+static void deep(void)
+{
+    char name[251];
+    int fd;
+
+    memset(name, 'd', 250);
+    name[250] = '\0';
+    if (chdir("/tmp") != 0)
+        return;
+    for (int i = 0; i < 20; i++)
+        if (mkdir(name, 0755) != 0 || chdir(name) != 0)
+            return;
+    fd = open("below", O_CREAT | O_WRONLY, 0644);
+    say("deep", write(fd, "x", 1));
+}
+
 /* Thousands of vain attempts, then one that matters. */
 static void flood(void)
 {
@@ -227,6 +258,10 @@ int main(int argc, char **argv)
         addresses();
     else if (strcmp(name, "flood") == 0)
         flood();
+    else if (strcmp(name, "forever") == 0)
+        forever();
+    else if (strcmp(name, "deep") == 0)
+        deep();
     else
         return 2;
     return 0;

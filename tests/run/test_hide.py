@@ -81,3 +81,16 @@ def test_one_act_behind_a_flood(runner):  # noqa: F811
     assert b"a flood: " in runner.run("./hide", "flood").stderr
     said, _ = runner.json("true")
     assert said["summary"]["unnamed"] == 0 and said["truncated"] is False
+
+
+def test_waits_without_end(runner):  # noqa: F811
+    runner.copy("hide")
+    said, _ = runner.json("./hide", "forever")
+    assert said["exit_status"] == 3  # by the limit on virtual time, not by a failure of ours
+    assert [s["ns"] for s in said["summary"]["sleeps"]] == [3600 * 10**9]
+
+
+def test_a_place_too_deep_to_be_named(runner):  # noqa: F811
+    runner.copy("hide")
+    said, _ = runner.json("./hide", "deep")
+    assert any(x.startswith("(unnamed)") for x in said["summary"]["files_written"])
