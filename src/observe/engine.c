@@ -40,7 +40,6 @@ enum {
               PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
               PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC,
     ARCH = 0xc000003e,   /* AUDIT_ARCH_X86_64 */
-    CODE_64 = 0x33,      /* the code segment of 64-bit programs */
     RESTART_FIRST = 512, /* the kernel's private codes: ERESTARTSYS … ERESTART_RESTARTBLOCK */
     RESTART_NOHAND = 514,
     RESTART_BLOCK = 516,
@@ -442,10 +441,6 @@ bool aq_engine_inject(aq_task *k, long nr, const uint64_t args[6], long *result,
         word = (unsigned long)ptrace(PTRACE_PEEKTEXT, k->tid, before.rip, 0);
     if (errno != 0 || ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask) != 0)
         return true;
-    if (before.cs != CODE_64) { /* it cannot make such a call */
-        *result = -ENOEXEC;
-        return true;
-    }
     patched = word;
     memcpy(&patched, insn, sizeof insn);
     r = before;

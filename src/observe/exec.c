@@ -83,8 +83,7 @@ static bool is_hidden(const aq_task *k, uint64_t sp)
 }
 
 /* A program that kept its vDSO, by a filter that forbids to unmap, would read the clock unseen: it
- * is not run. One for 32 bits is, since all that it asks for is refused. False when the task has
- * ended. */
+ * is not run. False when the task has ended. */
 static bool take_away(aq_tracer *t, aq_task *k, const aq_mapping *vdso)
 {
     const uint64_t args[6] = {vdso->from, vdso->to - vdso->from};
@@ -96,10 +95,10 @@ static bool take_away(aq_tracer *t, aq_task *k, const aq_mapping *vdso)
         aq_engine_stopped(t, k, status);
         return false;
     }
-    if (result != 0)
+    if (result != 0) {
         aq_unseen(t, k, "clock");
-    if (result != 0 && result != -ENOEXEC)
         kill(k->proc->pid, SIGKILL);
+    }
     return true;
 }
 
