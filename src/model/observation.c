@@ -17,7 +17,7 @@ struct aq_recorder {
     aq_buf scratch;
     const char *backend, *world;
     aq_arena *arena;
-    uint64_t limit, written, events, dropped, by_kind[AQ_EVENT_KINDS];
+    uint64_t limit, written, events, dropped, sums, by_kind[AQ_EVENT_KINDS];
 };
 
 void aq_canonical_begin(aq_canonical *c)
@@ -210,14 +210,26 @@ void aq_recorder_limit(aq_recorder *r, uint64_t limit)
     r->limit = limit;
 }
 
+/* One event that stands for many: it is small, and of most use where others are missing. */
+static bool sums_up(aq_recorder *r, const aq_event *e)
+{
+    static const char *const ops[] = {"counts", "repeat", "exit"};
+
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(e->op, ops[i]) == 0)
+            return r->sums++ < AQ_OBSERVATION_SUMS;
+    return false;
+}
+
 void aq_recorder_event(aq_recorder *r, aq_event *e)
 {
     size_t from = r->out->len;
 
     e->seq = r->events;
     r->by_kind[e->kind]++;
-    /* Once one was dropped all are: what is kept is always the beginning. */
-    if (r->dropped || r->events >= r->limit || r->written >= AQ_OBSERVATION_BYTES) {
+    /* Once one was dropped all are: what is kept is the beginning, and what sums up. */
+    if ((r->dropped || r->events >= r->limit || r->written >= AQ_OBSERVATION_BYTES) &&
+        !sums_up(r, e)) {
         r->dropped++;
         return;
     }

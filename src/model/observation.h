@@ -11,7 +11,11 @@
 #include "base/err.h"
 #include "model/event.h"
 
-enum { AQ_OBSERVATION_EVENTS = 1 << 20, AQ_OBSERVATION_BYTES = 256 << 20 };
+enum {
+    AQ_OBSERVATION_EVENTS = 1 << 20,
+    AQ_OBSERVATION_SUMS = 4096, /* beyond that, of events that sum up others */
+    AQ_OBSERVATION_BYTES = 256 << 20,
+};
 
 typedef enum aq_exit_kind {
     AQ_EXIT_STATUS,
@@ -57,7 +61,8 @@ typedef struct aq_observation {
 typedef struct aq_recorder aq_recorder;
 aq_recorder *aq_recorder_new(const char *backend, const char *world, aq_buf *out);
 /* Sets e->seq. Beyond `limit` events (default AQ_OBSERVATION_EVENTS), or once the stream has
- * AQ_OBSERVATION_BYTES, only counts go on (aq_observation.dropped). */
+ * AQ_OBSERVATION_BYTES, only counts go on (aq_observation.dropped), and what sums up many acts:
+ * the ends of processes, their calls by number, and what was repeated. */
 void aq_recorder_limit(aq_recorder *r, uint64_t limit);
 void aq_recorder_event(aq_recorder *r, aq_event *e);
 /* Closes the stream with what the run left; fills events, dropped, by_kind and digest in `o`. */

@@ -147,6 +147,43 @@ static void floods_are_counted(void **state)
     assert_int_equal(o.by_kind[AQ_EVENT_CLOCK], 5);
 }
 
+static void keep_ops(const aq_event *e, void *arg)
+{
+    aq_buf_addf(arg, "%s ", e->op);
+}
+
+/* What sums up many acts is kept where the acts are not, and is bounded too. */
+static void sums_outlive_a_flood(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_auto_buf b = {0}, ops = {0};
+    aq_recorder *r = aq_recorder_new("container", "A", &b);
+    static const char *const sums[] = {"repeat", "exit", "counts"};
+    aq_observation wrote = {0}, o;
+    aq_err err = {0};
+
+    (void)state;
+    aq_recorder_limit(r, 2);
+    for (int i = 0; i < 5; i++) {
+        aq_event e = sample_event(AQ_EVENT_FILE, "open", "/x", 3);
+        aq_recorder_event(r, &e);
+    }
+    for (int i = 0; i < 3; i++) {
+        aq_event e = sample_event(i ? AQ_EVENT_PROCESS : AQ_EVENT_FILE, sums[i], "/x", 0);
+        aq_recorder_event(r, &e);
+    }
+    for (int i = 0; i < AQ_OBSERVATION_SUMS; i++) {
+        aq_event e = sample_event(AQ_EVENT_PROCESS, "exit", "/x", 0);
+        aq_recorder_event(r, &e);
+    }
+    aq_recorder_end(r, &wrote);
+    aq_recorder_free(r);
+    assert_int_equal(aq_observation_read(a, b.data, b.len, keep_ops, &ops, &o, &err), 0);
+    assert_int_equal(o.events, 2 + AQ_OBSERVATION_SUMS);
+    assert_int_equal(o.dropped, 3 + 3);
+    assert_memory_equal(aq_buf_str(&ops), "open open repeat exit counts exit ", 34);
+}
+
 /* The recorder's buffer may be drained between events; the stream is the same. */
 static void draining_changes_nothing(void **state)
 {
@@ -460,12 +497,19 @@ static void unread_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_come_back),        cmocka_unit_test(six_kinds_are_kept),
-        cmocka_unit_test(digest_of_twins),          cmocka_unit_test(floods_are_counted),
-        cmocka_unit_test(draining_changes_nothing), cmocka_unit_test(no_changed_byte_survives),
-        cmocka_unit_test(no_cut_survives),          cmocka_unit_test(made_up_streams),
-        cmocka_unit_test(malformed_events),         cmocka_unit_test(malformed_lines),
-        cmocka_unit_test(golden_vectors),           cmocka_unit_test(unread_places),
+        cmocka_unit_test(samples_come_back),
+        cmocka_unit_test(six_kinds_are_kept),
+        cmocka_unit_test(digest_of_twins),
+        cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(sums_outlive_a_flood),
+        cmocka_unit_test(draining_changes_nothing),
+        cmocka_unit_test(no_changed_byte_survives),
+        cmocka_unit_test(no_cut_survives),
+        cmocka_unit_test(made_up_streams),
+        cmocka_unit_test(malformed_events),
+        cmocka_unit_test(malformed_lines),
+        cmocka_unit_test(golden_vectors),
+        cmocka_unit_test(unread_places),
     };
 
     return cmocka_run_group_tests_name("observation", tests, NULL, NULL);
