@@ -126,20 +126,6 @@ int aq_landlock_allow(const aq_landlock_rule *rules, size_t count, bool tcp, aq_
     return known;
 }
 
-int aq_landlock_apart(aq_err *err)
-{
-    int abi = aq_landlock_abi();
-    int known = abi > AQ_LANDLOCK_ABI_KNOWN ? AQ_LANDLOCK_ABI_KNOWN : abi;
-    ruleset_attr attr = {.scoped = bits(rights[known].scope)};
-
-    if (!attr.scoped)
-        return 0;
-    aq_auto_fd int fd = (int)syscall(NR_CREATE_RULESET, &attr, sizeof attr, 0);
-    if (fd < 0 || syscall(NR_RESTRICT_SELF, fd, 0) < 0)
-        return aq_fail_errno(err, "cannot keep a process apart by Landlock");
-    return known;
-}
-
 int aq_landlock_deny_all(aq_err *err)
 {
     return aq_landlock_allow(NULL, 0, false, err);

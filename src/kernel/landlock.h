@@ -20,12 +20,6 @@ int aq_landlock_abi(void);
  * failure. */
 int aq_landlock_deny_all(aq_err *err);
 
-/* Leaves files and TCP alone, so that mounts can still be made, and keeps this thread and all that
- * comes of it to themselves: no process outside can be traced, looked into or signalled, no
- * abstract socket outside reached. Needs ABI 6, and no_new_privs or CAP_SYS_ADMIN; returns as
- * above. */
-int aq_landlock_apart(aq_err *err);
-
 /* What a rule allows below its folder. */
 enum {
     AQ_LANDLOCK_READ = 1,     /* files and names of folders */

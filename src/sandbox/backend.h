@@ -51,7 +51,6 @@ typedef struct aq_containment {
     bool own_ids;       /* identities that nothing else on the host has */
     bool clocks;        /* a time namespace */
     bool proc;          /* a /proc of its own; else none at all */
-    bool apart;         /* Landlock keeps the keeper from all processes but the world's */
     const char *memory; /* "cgroup v2", "cgroup v1", "rlimit" */
     const char *processes;
     const char *cpu;

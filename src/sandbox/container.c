@@ -193,7 +193,6 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
         .own_ids = m->length & 1,
         .clocks = m->length & 2,
         .proc = m->length & 4,
-        .apart = m->length & 8,
         .memory = memory ? memory : "rlimit",
         .processes = pids ? pids : "rlimit",
         .cpu = cpu ? cpu : "rlimit",

@@ -46,9 +46,6 @@ static void add_points(aq_arena *a, aq_probe_list *l, const aq_containment *c)
         a, l, "identities", c->own_ids, c->own_ids ? "its own" : "the caller's",
         "run as root; until then the payload has the caller's user id outside, and only the "
         "namespaces keep it from the caller's processes and files");
-    aq_probe_add(a, l, "keeper", c->apart, c->apart ? "apart" : NULL,
-                 "run a kernel of 6.12 or later with Landlock; until then a keeper that was taken "
-                 "over could signal processes of its own user id");
     aq_probe_add(
         a, l, "proc", c->proc, c->proc ? "its own" : "none",
         "the container around us covers parts of /proc: run with unmasked /proc; until then "

@@ -197,21 +197,20 @@ static int hear_inside(aq_world *w, aq_err *err)
 }
 
 /* Where no identity of its own can be had, a user namespace stands between the keeper and the
- * caller's processes. Then Landlock: who is born from here on can be traced and signalled by the
- * keeper, and nobody else. */
+ * caller's processes: it cannot trace them, nor look into them. Landlock could keep it from
+ * signalling them too, but its layer would be the payload's as well, and a layer that knows no
+ * files forbids to move one from folder to folder. */
 static int step_aside(aq_world *w, aq_err *err)
 {
     int r;
 
-    if (!w->own_ids) {
-        if ((r = aq_namespace_enter_own(0, err)) < 0)
-            return r;
-        w->ids[0].user = geteuid();
-        w->ids[0].group = getegid();
-    }
-    r = aq_landlock_apart(err);
-    w->held.apart = r > 0;
-    return r < 0 ? r : 0;
+    if (w->own_ids)
+        return 0;
+    if ((r = aq_namespace_enter_own(0, err)) < 0)
+        return r;
+    w->ids[0].user = geteuid();
+    w->ids[0].group = getegid();
+    return 0;
 }
 
 static int make_world(aq_world *w, aq_err *err)
@@ -306,8 +305,7 @@ static int report_prepared(aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_PREPARED, .number = w->held.landlock};
 
-    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u) |
-               (w->held.apart ? 8u : 0u);
+    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u);
     return aq_message_send(w->control, &m, &w->init_pidfd, 1, err);
 }
 

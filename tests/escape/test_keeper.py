@@ -132,9 +132,7 @@ def test_a_taken_keeper_reaches_the_world_and_nothing_else(world):
                      f"/{world.pid}/cwd/..".encode(), f"/{victim.pid}/mem".encode(), f"/{world.pid}/fd/0".encode()):
             assert keeper.call(OPENAT, -100, path + b"\0", 0, 0) in (-2, -13, -1), path
         assert keeper.call(OPENAT, -100, f"/{world.payload}/status\0".encode(), 0, 0) >= 0  # the twin
-        # Without an identity of its own only Landlock's scope is between it and the caller's processes, and
-        # a kernel before 6.12 has none: doctor and evidence say so.
-        apart = world.user == "root" or libc.syscall(444, None, 0, 1) >= 6
+        apart = world.user == "root"  # without root it has the caller's identity
         for pid in (victim.pid, world.pid, os.getpid()):
             assert keeper.call(KILL, pid, 0) == (-1 if apart or pid == os.getpid() else 0), pid
             assert keeper.call(PTRACE, 0x4206, pid, 0, 0) == -1, pid

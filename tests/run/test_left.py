@@ -116,3 +116,19 @@ def test_changes_against_the_original(runner):
     said, changes = runner.python("import os\nopen('changed', 'a').write('+'); os.remove('gone'); open('new', 'w')")
     here = str(runner.place)
     assert changes == {f"{here}/changed": "M", f"{here}/gone": "D", f"{here}/new": "A"}
+
+
+def test_files_move_between_folders(runner):
+    """As an editor, a package manager or git does it: into another folder of the same place."""
+    said, changes = runner.python("""
+import os
+os.makedirs('/tmp/a/inner')
+for n in ('/tmp/a/file', '/tmp/a/linked', 'here'): open(n, 'w').write('x')
+os.rename('/tmp/a/inner', '/tmp/inner')
+os.rename('/tmp/a/file', '/tmp/inner/file')
+os.link('/tmp/a/linked', '/tmp/linked')
+os.mkdir('below')
+os.rename('here', 'below/there')
+""")
+    assert said["exit_status"] == 0
+    assert {"/tmp/inner/file", "/tmp/linked", f"{runner.place}/below/there"} <= set(changes)

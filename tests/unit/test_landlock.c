@@ -249,13 +249,6 @@ static int signal_parent(void)
     return told(kill(getppid(), 0));
 }
 
-static int apart_abstract(void)
-{
-    aq_err err = {0};
-
-    return aq_landlock_apart(&err) > 0 ? reach_abstract() : NO_ANSWER;
-}
-
 static int free_twin(int (*act)(void))
 {
     int status = 0;
@@ -287,7 +280,6 @@ static void what_no_rule_gives(void **state)
     assert_int_equal(free_twin(signal_parent), 0);
     assert_int_equal(try_with(reach_abstract, ALL), EPERM);
     assert_int_equal(try_with(signal_parent, ALL), EPERM);
-    assert_int_equal(free_twin(apart_abstract), EPERM);
     close(fd);
 }
 
