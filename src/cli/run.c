@@ -31,7 +31,7 @@ static const uint64_t LIMIT_MOST = 1000000000000000;
 static const aq_option options[] = {
     {"quarantine", NULL, "seal the world off: nothing real is in it, nothing leaves it"},
     {"seed", "TEXT", "the seed of the world; the same seed makes the same world again"},
-    {"world", "A|B", "which of the seed's two worlds; otherwise A"},
+    {"world", "A|B|none", "which of the seed's two worlds, or one without decoys; otherwise A"},
     {"pack", "FILE[,FILE…]", "add private packs of decoys (aquarium decoys)"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
     {"stream", "FILE", "also write the record in its binary form to FILE"},
@@ -228,8 +228,12 @@ static int take_world(request *q)
     const char *side = option(q, "world");
     int r;
 
+    if (side && strcmp(side, "none") == 0)
+        return option(q, "seed") || option(q, "pack")
+                   ? aq_say_usage(q->command, "--world none has no decoys: no --seed, no --pack")
+                   : AQ_PARSE_RUN;
     if (side && strcmp(side, "A") != 0 && strcmp(side, "B") != 0)
-        return aq_say_usage(q->command, "--world is A or B, not '%.40s'", side);
+        return aq_say_usage(q->command, "--world is A, B or none, not '%.40s'", side);
     q->world = (aq_world_choice){.seed = option(q, "seed"),
                                  .packs = option(q, "pack"),
                                  .side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A,
@@ -366,16 +370,21 @@ static int exit_status(const aq_observation *o)
     }
 }
 
+static json_t *world_json(const aq_run_result *r)
+{
+    return r->seed ? json_pack("{s:s,s:s}", "seed", r->seed, "side", r->observation->world)
+                   : json_null();
+}
+
 static json_t *result_json(const aq_run_result *r)
 {
     char hex[AQ_SHA256_HEX];
 
-    return json_pack("{s:s,s:i,s:{s:s,s:s},s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:o}", "schema",
-                     "aquarium/run/v1", "exit_status", r->status, "world", "seed", r->seed, "side",
-                     r->observation->world, "observation_digest",
-                     aq_digest_hex(&r->observation->digest, hex), "backend", r->backend->name,
-                     "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee", r->guarantee,
-                     "containment", aq_containment_json(r->held), "summary",
+    return json_pack("{s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:o}", "schema",
+                     "aquarium/run/v1", "exit_status", r->status, "world", world_json(r),
+                     "observation_digest", aq_digest_hex(&r->observation->digest, hex), "backend",
+                     r->backend->name, "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee",
+                     r->guarantee, "containment", aq_containment_json(r->held), "summary",
                      aq_summary_json(r->summary), "truncated", aq_run_truncated(r), "complete",
                      aq_run_complete(r), "observation", aq_observation_json(r->observation));
 }

@@ -381,8 +381,11 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     heading(&f, "held by");
     held(&f, r);
     heading(&f, "world");
-    fprintf(to, "made up, with its home and all secrets; --seed %s --world %s makes it again\n",
-            r->seed, r->observation->world);
+    if (r->seed)
+        fprintf(to, "made up, with its home and all secrets; --seed %s --world %s makes it again\n",
+                r->seed, r->observation->world);
+    else
+        fputs("empty: a home without files, no secrets\n", to);
     heading(&f, "digest");
     fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
 }

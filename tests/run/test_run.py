@@ -25,7 +25,7 @@ class Runner:
         place.chmod(0o755)
 
     def run(self, *command, options=(), input=None, timeout=120):
-        seed = [] if "--seed" in options else ["--seed", "1"]
+        seed = [] if "--seed" in options or "none" in options else ["--seed", "1"]
         return subprocess.run([PROGRAM, "run", "--quarantine", *seed, *options, "--", *map(str, command)],
                               cwd=self.place, input=input, timeout=timeout,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -565,7 +565,9 @@ def test_floods_are_bounded_and_said(runner):
     code = "import os\nfor i in range(20000): os.stat('/etc/passwd')\nfor i in range(3000): os.access(f'/tmp/{i}', 0)"
     said, events = runner.json("/usr/bin/python3", "-c", code, options=["--limit", "events=1000"])
     assert said["truncated"] is True and said["observation"]["dropped"] > 0
-    assert len(events) <= 1000
+    # what sums up others goes on: which calls were made, how often the same act
+    assert [e["op"] for e in events[1000:]].count("counts") == 1
+    assert {e["op"] for e in events[1000:]} == {"counts", "exit", "repeat"} and len(events) < 1100
     said, events = runner.json("/usr/bin/python3", "-c", code)
     assert said["truncated"] is False
     again = [e for e in events if e["op"] == "repeat" and e["object"] == "/etc/passwd"

@@ -108,3 +108,13 @@ def test_cwd_in_the_home(runner):  # noqa: F811
     home = json.loads(shown("1", "A", "--json"))["environment"]["HOME"]
     done = runner.run("ls", "-a", options=("--cwd", f"{home}/.ssh"))
     assert b"id_ed25519" in done.stdout, done.stderr
+
+
+def test_a_world_without_decoys(runner):  # noqa: F811
+    said, _ = runner.json("sh", "-c", "ls -A ~; env", options=("--world", "none"))
+    assert said["world"] is None
+    done = runner.run("sh", "-c", "ls -A ~; env | cut -d= -f1 | sort", options=("--world", "none"))
+    assert done.stdout.split() == [b"HOME", b"LANG", b"LOGNAME", b"PATH", b"PWD", b"SHELL", b"TMPDIR", b"USER"]
+    assert b"world     empty" in done.stderr
+    assert runner.run("true", options=("--world", "none", "--seed", "1")).returncode == 64
+    assert runner.run("true", options=("--world", "none", "--pack", "/dev/null")).returncode == 64
