@@ -49,10 +49,9 @@ aq_step aq_try_personality(aq_tracer *t, aq_task *k)
     uint32_t persona = (uint32_t)aq_regs_arg(k, 0);
 
     (void)t;
-    if (persona == 0xffffffff)
-        return AQ_STEP_RUN;
-    if ((persona & ~(uint32_t)ADDR_NO_RANDOMIZE) == PER_LINUX)
-        return aq_answer(k, 0);
+    /* A question, too: that addresses are not random is the world's own doing. */
+    if (persona == 0xffffffff || (persona & ~(uint32_t)ADDR_NO_RANDOMIZE) == PER_LINUX)
+        return aq_answer(k, PER_LINUX);
     return aq_refuse(k, EPERM, "personality.refused");
 }
 

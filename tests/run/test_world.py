@@ -43,6 +43,29 @@ def test_same_seed_same_digest(runner):  # noqa: F811
         {"seed": "43", "side": "A"}]
 
 
+BUSY = """
+import asyncio, os, subprocess, threading, time
+def look():
+    for i in range(50): os.stat("/tmp")
+threads = [threading.Thread(target=look) for _ in range(3)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(subprocess.run(["ls", "/"], capture_output=True).stdout, len(bytearray(3_000_000)))
+time.sleep(1)
+"""
+
+
+def test_same_digest_side_by_side(runner):  # noqa: F811
+    """Whatever else the machine does, and wherever the kernel would put the heap."""
+    command = [PROGRAM, "run", "--quarantine", "--seed", "1", "--json", "--", "/usr/bin/python3", "-c", BUSY]
+    digests = set()
+    for _ in range(2):
+        runs = [subprocess.Popen(command, cwd=runner.place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                for _ in range(8)]
+        digests |= {json.loads(run.communicate(timeout=120)[0])["observation_digest"] for run in runs}
+    assert len(digests) == 1
+
+
 def test_random_world_can_be_repeated(runner):  # noqa: F811
     command = ("sh", "-c", "cat /etc/machine-id; hostname; pwd; cat ~/.aws/credentials")
 
