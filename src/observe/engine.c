@@ -53,17 +53,6 @@ static uint64_t wall_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-const char *aq_stop_name(aq_stop s)
-{
-    static const char *const names[AQ_STOP_REASONS] = {
-        [AQ_STOP_NONE] = "none",   [AQ_STOP_ASLEEP] = "asleep", [AQ_STOP_CALLS] = "calls",
-        [AQ_STOP_TASKS] = "tasks", [AQ_STOP_TIME] = "time",     [AQ_STOP_WALL] = "wall",
-        [AQ_STOP_MOVED] = "moved", [AQ_STOP_ASKED] = "asked",
-    };
-
-    return names[s];
-}
-
 /* ---- one call ---- */
 
 static void finish(aq_tracer *t, aq_task *k, long result)
@@ -484,8 +473,6 @@ static void on_tick(aq_tracer *t, aq_task *k)
 {
     if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
         t->end.stop = AQ_STOP_WALL;
-    if (t->asked)
-        t->end.stop = AQ_STOP_ASKED;
     if (t->plan.pump && t->plan.pump(t->plan.arg, 0) > 0)
         t->activity++;
     k->ticks++;
@@ -577,8 +564,6 @@ static void run_world(aq_tracer *t)
                 t->end.stop = AQ_STOP_TIME;
             if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
                 t->end.stop = AQ_STOP_WALL;
-            if (t->asked)
-                t->end.stop = AQ_STOP_ASKED;
             continue;
         }
         resume(t, k);
@@ -672,11 +657,6 @@ int aq_tracer_run(aq_tracer *t, aq_tracer_end *ret, aq_err *err)
     t->end.virtual_ns = t->clock;
     *ret = t->end;
     return 0;
-}
-
-void aq_tracer_stop(aq_tracer *t)
-{
-    t->asked = 1;
 }
 
 void aq_tracer_free(aq_tracer *t)

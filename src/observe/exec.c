@@ -199,9 +199,3 @@ aq_step aq_try_clone(aq_tracer *t, aq_task *k)
         return step;
     }
 }
-
-aq_step aq_after_clone(aq_tracer *t, aq_task *k, long *result)
-{
-    (void)t, (void)k, (void)result;
-    return AQ_STEP_RUN;
-}

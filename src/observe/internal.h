@@ -250,7 +250,6 @@ struct aq_tracer {
     bool lingers;      /* some socket may want to wait in close */
     int patience;      /* looks at tasks that wait in the kernel */
     int waking;        /* looks left for those whom SIGCONT sets going */
-    volatile sig_atomic_t asked;
     uint64_t wall_start;
     timer_t ticker;
     bool ticking;
@@ -267,9 +266,9 @@ struct aq_tracer {
  * futex.c, clock.c, timer.c, signals.c, exec.c, guard.c. */
 aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select, aq_try_wait,
     aq_try_lock, aq_try_file_lock, aq_try_watch, aq_try_limit, aq_try_ipc, aq_try_open,
-    aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer, aq_try_signal_wait, aq_try_kill,
-    aq_try_yield, aq_try_clone, aq_try_exec, aq_try_exit, aq_try_prctl, aq_try_seccomp,
-    aq_try_ptrace, aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage;
+    aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer, aq_try_signal_wait, aq_try_yield,
+    aq_try_clone, aq_try_exec, aq_try_exit, aq_try_prctl, aq_try_seccomp, aq_try_ptrace,
+    aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_usage(aq_tracer *t, aq_task *k, long *result);
@@ -283,7 +282,6 @@ aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result);
-aq_step aq_after_clone(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */

@@ -142,12 +142,6 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
 
 /* ---- the calls ---- */
 
-aq_step aq_try_kill(aq_tracer *t, aq_task *k)
-{
-    (void)t, (void)k;
-    return AQ_STEP_RUN;
-}
-
 aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result)
 {
     int at = k->nr == SYS_tgkill || k->nr == SYS_rt_tgsigqueueinfo ? 2 : 1;

@@ -31,11 +31,7 @@ typedef enum aq_stop {
     AQ_STOP_TIME,   /* virtual time ran out */
     AQ_STOP_WALL,   /* the wall clock, a backstop: the result is inconclusive */
     AQ_STOP_MOVED,  /* bytes read and written */
-    AQ_STOP_ASKED,  /* aq_tracer_stop */
-    AQ_STOP_REASONS
 } aq_stop;
-
-const char *aq_stop_name(aq_stop s); /* "asleep", "calls", … */
 
 typedef struct aq_tracer_plan {
     uint64_t calls, virtual_ns, wall_ms, moved_bytes; /* limits; 0 = none */
@@ -72,6 +68,4 @@ int aq_tracer_enter(aq_err *err);
 /* Runs the world until its first process and all others are gone, or a limit ended it. Nothing of
  * it lives on return. */
 int aq_tracer_run(aq_tracer *t, aq_tracer_end *ret, aq_err *err);
-/* From a signal handler or the pump: ends the run soon. */
-void aq_tracer_stop(aq_tracer *t);
 void aq_tracer_free(aq_tracer *t); /* takes NULL */
