@@ -23,7 +23,7 @@
 #include "sandbox/backend.h"
 #include "session/quarantine.h"
 
-enum { SHARES = 16, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
+enum { SHARES = 16, PATIENCE = 3 /* seconds */, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
 
 /* Sums of two limits must not run over. */
 static const uint64_t LIMIT_MOST = 1000000000000000;
@@ -470,6 +470,27 @@ static void end_by(int sig)
     raise(sig);
 }
 
+static void say_still(int sig)
+{
+    static const char text[] =
+        "aquarium: still running; Ctrl-C ends it and tells what it did so far\n";
+
+    (void)sig;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        return; /* nobody is there to read it */
+}
+
+/* On a terminal somebody waits, and a program that has nothing to say looks like one that hangs. */
+static void mind_the_reader(const request *q, unsigned seconds)
+{
+    struct sigaction still = {.sa_handler = say_still, .sa_flags = SA_RESTART};
+
+    if (!isatty(STDERR_FILENO) || aq_flag(q->command, q->args, "quiet"))
+        return;
+    sigaction(SIGALRM, &still, NULL);
+    alarm(seconds);
+}
+
 static int run(const aq_args *args)
 {
     aq_auto_arena a = aq_arena_new();
@@ -481,7 +502,9 @@ static int run(const aq_args *args)
     if (r != AQ_PARSE_RUN)
         return r;
     q.elapsed_ms = milliseconds();
+    mind_the_reader(&q, PATIENCE);
     r = aq_backend_run(q.backend, &q.plan, &stream, &err);
+    mind_the_reader(&q, 0);
     q.elapsed_ms = milliseconds() - q.elapsed_ms;
     if (r == -AQ_EPLAN)
         return aq_say_usage(q.command, "%s; --share shows a folder of the host inside", err.text);

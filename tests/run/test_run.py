@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import socket
@@ -612,3 +613,32 @@ def test_every_call_is_counted(runner):
     counts = [e for e in events if e["op"] == "counts" and e["process"] == 0]
     text = " ".join(str(v) for e in counts for k, v in e["args"].items() if k.startswith("calls"))
     assert "getppid=500" in text, text
+
+
+def on_a_terminal(place, *command):
+    """What a person sees: standard error is a terminal."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen([PROGRAM, "run", "--quarantine", *command], cwd=place, stderr=theirs,
+                           stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(ours)
+    run.wait(timeout=60)
+    return seen
+
+
+def test_who_waits_is_told(runner):
+    long = ["--limit", "wall-ms=4000", "--", "sh", "-c", "while :; do :; done"]
+    assert on_a_terminal(runner.place, *long).count(b"still running; Ctrl-C") == 1
+    assert b"still running" not in on_a_terminal(runner.place, "--quiet", *long)
+    assert b"still running" not in on_a_terminal(runner.place, "--", "true")
+    assert b"still running" not in runner.run("sh", "-c", "while :; do :; done",
+                                              options=["--limit", "wall-ms=4000"]).stderr
