@@ -39,8 +39,8 @@ class Peer:
 
 
 class Aquarium(Peer):
-    def __init__(self, build, name="aquarium", before=()):
-        super().__init__(name, OURS, [*before, str(build / "aquarium"), "run", "--quarantine", "--quiet"],
+    def __init__(self, build, name="aquarium", before=(), options=()):
+        super().__init__(name, OURS, [*before, str(build / "aquarium"), "run", "--quarantine", "--quiet", *options],
                          str(build / "aquarium"))
 
     def command(self, *command, stdin=False):
