@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "4e6006f1e8014d1b3f0442a1a8c586c46b168104bae8d2e86aba28f9ff3f7472"
+#define GOLDEN "6037668833c0294f9940cf8fd9626a17208b881877dcd4c90111d1dd2b1e15b2"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
