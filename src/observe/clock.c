@@ -129,3 +129,17 @@ aq_step aq_try_yield(aq_tracer *t, aq_task *k)
     aq_sched_turn(t);
     return aq_answer(k, 0);
 }
+
+int aq_clock_until(aq_tracer *t, aq_task *k, uint64_t at, int id, bool absolute)
+{
+    int64_t ts[2];
+
+    if (!at)
+        return 0;
+    if (!aq_tracee_get(k, at, ts, sizeof ts))
+        return -EFAULT;
+    if (ts[0] < 0 || ts[1] < 0 || ts[1] >= 1000000000)
+        return -EINVAL;
+    aq_park_until(k, aq_clock_deadline(t, id, absolute, ts[0], ts[1]));
+    return 0;
+}

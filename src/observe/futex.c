@@ -64,18 +64,8 @@ static aq_step wait_on(aq_tracer *t, aq_task *k, aq_futex_key key, uint64_t at, 
 /* FUTEX_WAIT has a relative timeout, all others an absolute one. */
 static int set_deadline(aq_tracer *t, aq_task *k, int op, bool absolute)
 {
-    uint64_t at = aq_regs_arg(k, 3);
-    int64_t ts[2];
-
-    if (!at)
-        return 0;
-    if (!aq_tracee_get(k, at, ts, sizeof ts))
-        return -EFAULT;
-    if (ts[0] < 0 || ts[1] < 0 || ts[1] >= 1000000000)
-        return -EINVAL;
-    aq_park_until(k,
-                  aq_clock_deadline(t, op & FUTEX_CLOCK_REALTIME ? 0 : 1, absolute, ts[0], ts[1]));
-    return 0;
+    return aq_clock_until(t, k, aq_regs_arg(k, 3),
+                          op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, absolute);
 }
 
 static aq_step try_wait(aq_tracer *t, aq_task *k, int op, uint32_t bits)

@@ -376,6 +376,9 @@ bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody els
 uint64_t aq_clock_now(const aq_tracer *t, int id);        /* in nanoseconds of that clock */
 void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads); /* for one call, or look at the clock */
 void aq_clock_left(aq_tracer *t, aq_task *k); /* to the task, of a sleep that is interrupted */
+/* The call ends at the time that lies at `at` in the task; 0 there: it has none. -EFAULT, -EINVAL.
+ */
+int aq_clock_until(aq_tracer *t, aq_task *k, uint64_t at, int id, bool absolute);
 uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns);
 
 /* usage.c */

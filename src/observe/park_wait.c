@@ -151,27 +151,12 @@ aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result)
 
 /* ---- POSIX message queues ---- */
 
-static int queue_deadline(aq_tracer *t, aq_task *k)
-{
-    uint64_t at = aq_regs_arg(k, 4);
-    int64_t ts[2];
-
-    if (!at)
-        return 0;
-    if (!aq_tracee_get(k, at, ts, sizeof ts))
-        return -EFAULT;
-    if (ts[0] < 0 || ts[1] < 0 || ts[1] >= 1000000000)
-        return -EINVAL;
-    aq_park_until(k, aq_clock_deadline(t, 0, true, ts[0], ts[1]));
-    return 0;
-}
-
 /* A queue can be asked like a pipe. */
 aq_step aq_try_queue(aq_tracer *t, aq_task *k)
 {
     aq_auto_fd int mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
     struct pollfd p = {.fd = mine, .events = k->nr == SYS_mq_timedsend ? POLLOUT : POLLIN};
-    int r = queue_deadline(t, k);
+    int r = aq_clock_until(t, k, aq_regs_arg(k, 4), CLOCK_REALTIME, true);
 
     if (r < 0)
         return aq_answer(k, r);
