@@ -20,7 +20,7 @@ typedef struct aq_option {
     const char *help;
 } aq_option;
 
-enum { AQ_OPTIONS = 16, AQ_ANY_NUMBER = 1 << 20 };
+enum { AQ_OPTIONS = 24, AQ_ANY_NUMBER = 1 << 20 };
 
 /* A parsed command line. `value[i]` belongs to option i: NULL when not given, "" for a flag. */
 typedef struct aq_args {

@@ -18,7 +18,8 @@ static const aq_option options[] = {
     {"world", "A|B", "which of the seed's two worlds; otherwise A"},
     {"pack", "FILE[,FILE…]", "add private packs: names, shapes and files of your own"},
     {"file", "PATH", "print this file of the world; relative to the home"},
-    {"start", "TIME", "when the world's clock starts, as 2026-05-01T09:00:00Z; otherwise now"},
+    {"start", "TIME",
+     "when the world's clock starts, as 2026-05-01T09:00:00Z; otherwise last week"},
     {"json", NULL, "print one JSON object"},
     {"color", "WHEN", "auto, always or never"},
     {0}};
@@ -79,8 +80,9 @@ static json_t *world_json(const aq_decoys *d, const char *seed)
 
         json_object_setn_new(env, d->env[i], (size_t)(value - 1 - d->env[i]), json_string(value));
     }
-    for (size_t i = 0; i < d->fact_count; i++)
-        json_object_set_new(facts, d->facts[i].name, json_string(d->facts[i].value));
+    for (size_t i = 0; i < d->machine.fact_count; i++)
+        json_object_set_new(facts, d->machine.facts[i].name,
+                            json_string(d->machine.facts[i].value));
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "schema", "aquarium/decoys/v1",
                      "seed", seed, "world", aq_side_name(d->side), "start",
                      aq_time_str(d->start, time), "decoys", decoys, "files", files, "environment",
@@ -247,7 +249,6 @@ static int run(const aq_args *args)
     if (side && strcmp(side, "A") != 0 && strcmp(side, "B") != 0)
         return aq_say_usage(c, "--world is A or B, not '%.40s'", side);
     w.side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A;
-    w.start = aq_now();
     if (start && aq_time_parse(start, &w.start) < 0)
         return aq_say_usage(c, "--start %.60s: a time is written 2026-05-01T09:00:00Z", start);
     w.check = true;

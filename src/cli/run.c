@@ -33,6 +33,8 @@ static const aq_option options[] = {
     {"seed", "TEXT", "the seed of the world; the same seed makes the same world again"},
     {"world", "A|B|none", "which of the seed's two worlds, or one without decoys; otherwise A"},
     {"pack", "FILE[,FILE…]", "add private packs of decoys (aquarium decoys)"},
+    {"start", "TIME",
+     "when the world's clock starts, as 2026-05-01T09:00:00Z; otherwise last week"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
     {"stream", "FILE", "also write the record in its binary form to FILE"},
     {"json", NULL, "print one JSON object; the command's output goes to standard error"},
@@ -225,19 +227,22 @@ static int take_environment(request *q)
 
 static int take_world(request *q)
 {
-    const char *side = option(q, "world");
+    const char *side = option(q, "world"), *start = option(q, "start");
     int r;
 
     if (side && strcmp(side, "none") == 0)
-        return option(q, "seed") || option(q, "pack")
-                   ? aq_say_usage(q->command, "--world none has no decoys: no --seed, no --pack")
+        return option(q, "seed") || option(q, "pack") || start
+                   ? aq_say_usage(q->command,
+                                  "--world none has no decoys: no --seed, no --pack, no --start")
                    : AQ_PARSE_RUN;
     if (side && strcmp(side, "A") != 0 && strcmp(side, "B") != 0)
         return aq_say_usage(q->command, "--world is A, B or none, not '%.40s'", side);
     q->world = (aq_world_choice){.seed = option(q, "seed"),
                                  .packs = option(q, "pack"),
-                                 .side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A,
-                                 .start = aq_now()};
+                                 .side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A};
+    if (start && aq_time_parse(start, &q->world.start) < 0)
+        return aq_say_usage(q->command, "--start %.60s: a time is written 2026-05-01T09:00:00Z",
+                            start);
     r = aq_world_choose(q->command, q->arena, &q->world);
     if (r != AQ_PARSE_RUN)
         return r;
@@ -372,7 +377,10 @@ static int exit_status(const aq_observation *o)
 
 static json_t *world_json(const aq_run_result *r)
 {
-    return r->seed ? json_pack("{s:s,s:s}", "seed", r->seed, "side", r->observation->world)
+    char start[AQ_TIME_LEN] = "";
+
+    return r->seed ? json_pack("{s:s,s:s,s:s}", "seed", r->seed, "side", r->observation->world,
+                               "start", aq_time_str(r->start, start))
                    : json_null();
 }
 
@@ -420,6 +428,7 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
                             .guarantee = q->backend->guarantee(q->arena, &q->held),
                             .held = &q->held,
                             .seed = q->world.seed,
+                            .start = q->world.start,
                             .limits = &limits,
                             .home = q->plan.home ? q->plan.home : "/home/user",
                             .shares = q->shares,

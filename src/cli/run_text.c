@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/io.h"
 #include "base/text.h"
 
 enum { ROWS = 8, PATH_SHOWN = 200, LINE_SHOWN = 160 };
@@ -359,7 +360,7 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
 {
     face f = {to, colour};
     const aq_summary *s = r->summary;
-    char hex[AQ_SHA256_HEX];
+    char hex[AQ_SHA256_HEX], start[AQ_TIME_LEN];
 
     fprintf(to, "\n");
     ending(&f, r);
@@ -382,8 +383,10 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     held(&f, r);
     heading(&f, "world");
     if (r->seed)
-        fprintf(to, "made up, with its home and all secrets; --seed %s --world %s makes it again\n",
-                r->seed, r->observation->world);
+        fprintf(to,
+                "made up, with its home and all secrets; to see it again: --seed %s --world %s "
+                "--start %s\n",
+                r->seed, r->observation->world, aq_time_str(r->start, start));
     else
         fputs("empty: a home without files, no secrets\n", to);
     heading(&f, "digest");

@@ -12,6 +12,7 @@ typedef struct aq_run_result {
     const char *guarantee; /* what held */
     const aq_containment *held;
     const char *seed; /* of the world */
+    int64_t start;    /* of its clock */
     const aq_observation *observation;
     const aq_summary *summary;
     int status; /* that the command line ends with */

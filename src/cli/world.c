@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base/err.h"
+#include "base/io.h"
 
 enum { SEED_TEXT = 64, PACKS = 8 };
 
@@ -73,6 +74,8 @@ int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
     if (r != AQ_PARSE_RUN)
         return r;
     seed = aq_seed_of_text(w->seed);
+    if (w->start == 0)
+        w->start = aq_seed_start(&seed, aq_now());
     if (aq_decoys_make(a, pack, &seed, w->side, w->start, &w->decoys, &err) < 0)
         return say_wrong(&err);
     if (!w->check)

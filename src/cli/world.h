@@ -8,8 +8,8 @@ typedef struct aq_world_choice {
     const char *seed;  /* of the command line; a random one is drawn when it is NULL */
     const char *packs; /* "FILE,FILE", or NULL */
     aq_side side;
-    int64_t start;
-    bool check; /* make the other world too, and see that they are twins */
+    int64_t start; /* of its clock; 0: as the seed says */
+    bool check;    /* make the other world too, and see that they are twins */
     const aq_decoys *decoys;
 } aq_world_choice;
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "decoy/pack.h"
+#include "model/machine.h"
 
 enum { AQ_SEED_LEN = 32, AQ_SEED_HEX = 2 * AQ_SEED_LEN + 1 };
 
@@ -58,10 +59,6 @@ typedef struct aq_decoy_file {
     bool folder;
 } aq_decoy_file;
 
-typedef struct aq_fact {
-    const char *name, *value;
-} aq_fact;
-
 typedef struct aq_decoys {
     aq_seed seed;
     aq_side side;
@@ -73,8 +70,7 @@ typedef struct aq_decoys {
     size_t file_count;
     const char *const *env; /* "NAME=value", NULL-terminated */
     size_t env_count;
-    const aq_fact *facts; /* what the machine says of itself */
-    size_t fact_count;
+    aq_machine machine; /* what it says of itself */
 } aq_decoys;
 
 /* All of it lives in the arena. Fails only on what a private pack can do wrong: a value or a world
@@ -96,3 +92,6 @@ void aq_decoys_redact(const aq_decoys *d, const char *text, size_t len, aq_buf *
 
 /* The seed of `--seed TEXT`: SHA-256 of "aquarium/v1/seed" NUL TEXT. */
 aq_seed aq_seed_of_text(const char *text);
+/* When the clock of a seed's worlds starts, if nobody says: some working hour of the week before
+ * `now`, the same one all week long. */
+int64_t aq_seed_start(const aq_seed *seed, int64_t now);

@@ -1,22 +1,10 @@
 /* Private to decoy/: seeded draws, and the functions that make values of texts. */
 #pragma once
 
+#include "base/stream.h"
 #include "decoy/decoy.h"
 
 /* ---- draw.c ---- */
-
-/* Bytes that depend on a key, a name and nothing else. */
-typedef struct aq_stream {
-    const uint8_t *key;
-    const char *name;
-    uint32_t counter;
-    unsigned used; /* of the block; all of it in the beginning */
-    uint8_t block[32];
-} aq_stream;
-
-aq_stream aq_stream_of(const uint8_t key[static 32], const char *name);
-void aq_stream_bytes(aq_stream *s, void *out, size_t len);
-uint32_t aq_stream_below(aq_stream *s, uint32_t limit); /* 0 … limit - 1 */
 
 /* What one world draws from. Both worlds of a seed share the pair's key. */
 typedef struct aq_draws {
@@ -24,6 +12,7 @@ typedef struct aq_draws {
     aq_side side;
 } aq_draws;
 
+void aq_seed_entropy(const aq_seed *seed, uint8_t out[static 32]);
 void aq_draws_begin(aq_draws *d, const aq_seed *seed, aq_side side);
 
 /* The draws of one decoy. */

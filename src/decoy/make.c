@@ -201,9 +201,22 @@ static int make_facts(maker *k)
             return r;
         rows[i] = (aq_fact){at.where, aq_arena_strdup(k->arena, aq_buf_str(&k->scratch))};
     }
-    k->out->facts = rows;
-    k->out->fact_count = p->fact_count;
+    k->out->machine.facts = rows;
+    k->out->machine.fact_count = p->fact_count;
     return 0;
+}
+
+/* Its clock does not start on a full second. */
+static void make_machine(maker *k)
+{
+    enum { SECOND = 1000000000 };
+    aq_machine *m = &k->out->machine;
+    aq_stream s = aq_stream_of(m->entropy, "clock");
+
+    aq_seed_entropy(&k->out->seed, m->entropy);
+    m->start_ns = k->out->start * SECOND + aq_stream_below(&s, SECOND);
+    m->uptime_ns = aq_machine_number(m, "uptime.seconds", 86400) * SECOND;
+    m->uptime_ns += aq_stream_below(&s, SECOND);
 }
 
 /* ---- files ---- */
@@ -397,6 +410,7 @@ int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_sid
     if (r == 0)
         r = make_files(&k);
     if (r == 0) {
+        make_machine(&k);
         list_decoys(&k);
         *ret = k.out;
     }

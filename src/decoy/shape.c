@@ -16,10 +16,7 @@ const aq_decoy *aq_decoys_find(const aq_decoys *d, const char *name)
 
 const char *aq_decoys_fact(const aq_decoys *d, const char *name)
 {
-    for (size_t i = 0; i < d->fact_count; i++)
-        if (strcmp(d->facts[i].name, name) == 0)
-            return d->facts[i].value;
-    return NULL;
+    return aq_machine_fact(&d->machine, name);
 }
 
 /* ---- replacing ---- */
@@ -101,6 +98,8 @@ static int same_files(const aq_decoys *a, const aq_decoys *b, aq_err *err)
 
 static int same_rest(const aq_decoys *a, const aq_decoys *b, aq_err *err)
 {
+    const aq_machine *m = &a->machine, *n = &b->machine;
+
     for (size_t i = 0; i < a->env_count; i++) {
         size_t name = strcspn(a->env[i], "=") + 1;
 
@@ -108,10 +107,10 @@ static int same_rest(const aq_decoys *a, const aq_decoys *b, aq_err *err)
             return aq_fail(err, -EUCLEAN, "the worlds differ in the length of the variable %.*s",
                            (int)name - 1, a->env[i]);
     }
-    for (size_t i = 0; i < a->fact_count; i++)
-        if (strcmp(a->facts[i].name, b->facts[i].name) != 0 ||
-            strlen(a->facts[i].value) != strlen(b->facts[i].value))
-            return differ(err, "the length", a->facts[i].name);
+    for (size_t i = 0; i < m->fact_count; i++)
+        if (strcmp(m->facts[i].name, n->facts[i].name) != 0 ||
+            strlen(m->facts[i].value) != strlen(n->facts[i].value))
+            return differ(err, "the length", m->facts[i].name);
     return 0;
 }
 
@@ -205,7 +204,7 @@ int aq_decoys_alike(const aq_decoys *a, const aq_decoys *b, aq_err *err)
     int r;
 
     if (a->count != b->count || a->file_count != b->file_count || a->env_count != b->env_count ||
-        a->fact_count != b->fact_count)
+        a->machine.fact_count != b->machine.fact_count)
         return aq_fail(err, -EUCLEAN, "the worlds differ in their number of decoys or files");
     if ((r = same_decoys(a, b, err)) < 0 || (r = same_files(a, b, err)) < 0 ||
         (r = same_rest(a, b, err)) < 0)

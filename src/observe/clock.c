@@ -25,9 +25,11 @@ static bool is_cpu(int id)
 
 uint64_t aq_clock_now(const aq_tracer *t, int id)
 {
+    const aq_machine *m = t->plan.machine;
+
     if (is_wall(id))
-        return (uint64_t)t->plan.start_ns + t->clock;
-    return is_cpu(id) ? t->clock : uptime_ns + t->clock;
+        return (uint64_t)(m ? m->start_ns : t->plan.start_ns) + t->clock;
+    return is_cpu(id) ? t->clock : (m ? m->uptime_ns : uptime_ns) + t->clock;
 }
 
 /* Whoever does nothing but read the clock waits for it: it runs faster then, so that the wait ends

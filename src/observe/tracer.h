@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "model/machine.h"
 #include "model/observation.h"
 
 typedef struct aq_tracer aq_tracer;
@@ -36,8 +37,10 @@ typedef enum aq_stop {
 typedef struct aq_tracer_plan {
     uint64_t calls, virtual_ns, wall_ms, moved_bytes; /* limits; 0 = none */
     uint32_t tasks;
-    int64_t start_ns; /* what CLOCK_REALTIME says at the start; the keeper gives the host's */
-    int cpu;          /* the CPU that all share, or -1 for the one we are on */
+    int64_t start_ns; /* what CLOCK_REALTIME says at the start, where there is no machine */
+    /* The machine that the program is to see; NULL: this one. Borrowed. */
+    const aq_machine *machine;
+    int cpu; /* the CPU that all share, or -1 for the one we are on */
     /* The world outside: called with how long it may wait for something to happen there (output to
      * be drained, input to arrive). 1 when something did, 0 when nothing did yet, -1 when nothing
      * ever will. May be NULL: there is no outside. */

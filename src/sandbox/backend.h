@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "kernel/probe.h"
 #include "model/limit.h"
+#include "model/machine.h"
 #include "model/package.h"
 
 typedef enum aq_sandbox_tier { AQ_T0, AQ_T1, AQ_T2 } aq_sandbox_tier;
@@ -69,6 +70,8 @@ typedef struct aq_plan {
     const char *world;       /* label in the observation; NULL: "A" */
     const char *home;        /* below /home; NULL: /home/user */
     const char *host;        /* the host's name; NULL: debian */
+    /* The machine that the program is to see; NULL: this one, with its clock and its randomness. */
+    const aq_machine *machine;
     const aq_plan_file *files;
     size_t file_count;
     const char *rootfs; /* folder of the host that is the root instead of the base; or NULL */

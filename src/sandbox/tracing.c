@@ -19,6 +19,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .virtual_ns = limits->most[AQ_LIMIT_VIRTUAL_NS],
         .moved_bytes = limits->most[AQ_LIMIT_IO],
         .tasks = (uint32_t)limits->most[AQ_LIMIT_PROCESSES],
+        .machine = plan->machine,
         .cpu = -1,
         .pump = pump,
         .full = full,
@@ -27,7 +28,6 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
     aq_tracer *t;
     int r;
 
-    (void)plan;
     aq_process_clock(CLOCK_REALTIME, &now);
     p.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     aq_recorder_limit(rec, limits->most[AQ_LIMIT_EVENTS]);

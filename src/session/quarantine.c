@@ -55,5 +55,6 @@ void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     add_files(a, d, plan);
     plan->world = aq_side_name(d->side);
     plan->home = aq_decoys_fact(d, "person.home");
+    plan->machine = &d->machine;
     plan->host = aq_decoys_fact(d, "host.name");
 }
