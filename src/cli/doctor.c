@@ -202,15 +202,24 @@ static json_t *section_json(const section *s)
 
 static void section_text(const section *s, size_t from, size_t to, bool colour, aq_buf *out)
 {
+    int width = 0;
+
+    for (size_t i = from; i < to; i++) {
+        int n = (int)strlen(s->list.points[i].name);
+
+        width = n > width ? n : width;
+    }
     for (size_t i = from; i < to; i++) {
         const aq_probe_point *p = &s->list.points[i];
         bool later = i >= s->used;
-        const char *mark = p->usable ? "yes" : "no ";
+        const char *mark = p->usable ? "yes" : later ? "–  " : "no ";
         const char *on = !colour ? "" : p->usable ? "\033[32m" : later ? "\033[2m" : "\033[33m";
-        aq_buf_addf(out, "  %s%s%s  %-20s %s\n", on, mark, colour ? "\033[0m" : "", p->name,
-                    p->level ? p->level : "");
+        const char *level = p->level ? p->level : "";
+
+        aq_buf_addf(out, "  %s%s%s  %-*s%s\n", on, mark, colour ? "\033[0m" : "",
+                    *level ? width + 2 : 0, p->name, level);
         if (p->remedy)
-            aq_buf_addf(out, "       %-20s → %s\n", "", p->remedy);
+            aq_buf_addf(out, "       → %s\n", p->remedy);
     }
 }
 
@@ -237,7 +246,7 @@ static void write_text(const section *ours, const section *worlds, const section
     section_text(worlds, 0, worlds->list.count, colour, text);
     aq_buf_addf(text, "\n%s\n", host->title);
     section_text(host, 0, host->used, colour, text);
-    aq_buf_adds(text, "\nFor running code in an aquarium; validate does not use them\n");
+    aq_buf_adds(text, "\nFor aquariums: limits, and backends that can be added\n");
     section_text(host, host->used, host->list.count, colour, text);
     aq_buf_adds(text, words[status]);
 }

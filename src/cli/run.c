@@ -388,13 +388,14 @@ static json_t *result_json(const aq_run_result *r)
 {
     char hex[AQ_SHA256_HEX];
 
-    return json_pack("{s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:o}", "schema",
+    return json_pack("{s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:I,s:o}", "schema",
                      "aquarium/run/v1", "exit_status", r->status, "world", world_json(r),
                      "observation_digest", aq_digest_hex(&r->observation->digest, hex), "backend",
                      r->backend->name, "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee",
                      r->guarantee, "containment", aq_containment_json(r->held), "summary",
                      aq_summary_json(r->summary), "truncated", aq_run_truncated(r), "complete",
-                     aq_run_complete(r), "observation", aq_observation_json(r->observation));
+                     aq_run_complete(r), "elapsed_ms", (json_int_t)r->elapsed_ms, "observation",
+                     aq_observation_json(r->observation));
 }
 
 static int put_events(const char *path, const aq_buf *stream, aq_err *err)

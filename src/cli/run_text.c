@@ -4,10 +4,12 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/text.h"
 
-enum { ROWS = 8, PATH_SHOWN = 200, LINE_SHOWN = 160 };
+enum { ROWS = 8, PATH_SHOWN = 200, LINE_SHOWN = 160, FOLDER_SHOWN = 110 };
 
 typedef struct face {
     FILE *to;
@@ -150,6 +152,7 @@ typedef struct list_face {
     const char *title, *none, *system, *passing;
     row_class (*class)(const aq_run_result *r, const char *text);
     bool counts; /* how often a row came says something */
+    bool paths;
 } list_face;
 
 /* Cuts at a character: compilers call each other with pages of arguments. */
@@ -164,15 +167,89 @@ static int line_length(const char *text)
     return (int)n;
 }
 
-static void row(const face *f, const list_face *l, const char *title, const aq_summary_row *r)
+static const char *below(const char *path, const char *folder)
 {
-    int n = line_length(r->text);
+    size_t n = strlen(folder);
+
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]) ? path + n : NULL;
+}
+
+static void row(const face *f, const aq_run_result *r, const list_face *l, const char *title,
+                const aq_summary_row *w)
+{
+    const char *inner = l->paths ? below(w->text, r->home) : NULL;
+    const char *text = inner ? inner : w->text;
+    int n = line_length(text);
 
     heading(f, title);
-    fprintf(f->to, "%.*s%s", n, r->text, r->text[n] ? "…" : "");
-    if (l->counts && r->count > 1)
-        fprintf(f->to, "  ×%llu", (unsigned long long)r->count);
+    fprintf(f->to, "%s%.*s%s", inner ? "~" : "", n, text, text[n] ? "…" : "");
+    if (l->counts && w->count > 1)
+        fprintf(f->to, "  ×%llu", (unsigned long long)w->count);
     fputc('\n', f->to);
+}
+
+/* ---- many paths: a line for each folder ---- */
+
+typedef struct told {
+    const aq_summary_row *row[AQ_SUMMARY_ROWS];
+    bool shown[AQ_SUMMARY_ROWS];
+    size_t count;
+} told;
+
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Names the files of one folder until the line is full. How many were told. */
+static size_t folder_row(const face *f, const aq_run_result *r, told *all, size_t first)
+{
+    const char *path = all->row[first]->text, *inner = below(path, r->home);
+    size_t n = folder_length(path), count = 0, named = 0, width = 0;
+
+    if (inner)
+        fprintf(f->to, "~%.*s", (int)(n - (size_t)(inner - path)), inner);
+    else
+        fprintf(f->to, "%.*s", (int)n, path);
+    for (size_t i = first; i < all->count; i++) {
+        const char *name = all->row[i]->text + n;
+
+        if (strncmp(all->row[i]->text, path, n) != 0 || strchr(name, '/'))
+            continue;
+        all->shown[i] = true;
+        if (++count > 1 && width + strlen(name) > FOLDER_SHOWN)
+            continue;
+        fprintf(f->to, "%s%.*s", count > 1 ? ", " : " ", line_length(name), name);
+        width += strlen(name) + 2;
+        named++;
+    }
+    if (named < count)
+        fprintf(f->to, " and %zu more", count - named);
+    fputc('\n', f->to);
+    return count;
+}
+
+static size_t rows(const face *f, const aq_run_result *r, const list_face *l, told *all)
+{
+    size_t lines = 0, count = 0;
+
+    for (size_t i = 0; i < all->count && lines < ROWS; i++) {
+        const char *title = lines ? "" : l->title;
+
+        if (all->shown[i])
+            continue;
+        lines++;
+        if (l->paths && all->count > ROWS && folder_length(all->row[i]->text)) {
+            heading(f, title);
+            count += folder_row(f, r, all, i);
+        } else {
+            row(f, r, l, title, all->row[i]);
+            count++;
+        }
+    }
+    return count;
 }
 
 static void rest(const face *f, const char *title, bool first, size_t count, const char *what)
@@ -190,8 +267,10 @@ static void rest(const face *f, const char *title, bool first, size_t count, con
 
 static void list(const face *f, const aq_run_result *r, const aq_summary_list *l, list_face how)
 {
-    size_t shown = 0, class[DULL + 1] = {0};
+    size_t class[DULL + 1] = {0};
+    aq_auto_free told *all = aq_alloc(sizeof *all);
     uint64_t more;
+    bool none;
 
     for (int others = 0; others < 2; others++)
         for (size_t i = 0; i < l->count; i++) {
@@ -200,18 +279,20 @@ static void list(const face *f, const aq_run_result *r, const aq_summary_list *l
             if (of_the_home(r, l->rows[i].text) == others)
                 continue;
             class[c]++;
-            if (c == TOLD && shown < ROWS)
-                row(f, &how, shown++ ? "" : how.title, &l->rows[i]);
+            if (c == TOLD)
+                all->row[all->count++] = &l->rows[i];
         }
-    more = class[TOLD] - shown + l->more;
+    more = all->count - rows(f, r, &how, all) + l->more;
+    none = !all->count && !more;
     if (more) {
-        heading(f, shown ? "" : how.title);
+        heading(f, all->count ? "" : how.title);
         fprintf(f->to, "… and %llu more\n", (unsigned long long)more);
     }
-    rest(f, how.title, !shown && !more, class[PASSING], how.passing);
-    rest(f, how.title, !shown && !more && !class[PASSING], class[SYSTEM], how.system);
-    if (!shown && !more && !(how.passing && class[PASSING]) && !(how.system && class[SYSTEM]) &&
-        how.none) {
+    rest(f, how.title, none, class[PASSING], how.passing);
+    none = none && !(how.passing && class[PASSING]);
+    rest(f, how.title, none, class[SYSTEM], how.system);
+    none = none && !(how.system && class[SYSTEM]);
+    if (none && how.none) {
         heading(f, how.title);
         fprintf(f->to, "%s\n", how.none);
     }
@@ -260,6 +341,21 @@ static void limit(const face *f, const aq_run_result *r, aq_limit l)
         fprintf(f->to, " (%.15g)", most);
 }
 
+/* Sleeping costs nothing, so the world's clock may have gone far ahead of ours. */
+static void own_time(const face *f, const aq_run_result *r)
+{
+    double s = (double)r->summary->virtual_ns / 1e9;
+
+    if (s < 2 * (double)r->elapsed_ms / 1e3 + 1)
+        return;
+    if (s < 600)
+        fprintf(f->to, ", %.1f s of its own time", s);
+    else if (s < 2 * 86400)
+        fprintf(f->to, ", %.1f h of its own time", s / 3600);
+    else
+        fprintf(f->to, ", %.1f days of its own time", s / 86400);
+}
+
 static void how_it_ended(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
@@ -282,6 +378,7 @@ static void how_it_ended(const face *f, const aq_run_result *r)
         break;
     }
     fprintf(f->to, " after %.1f s", (double)r->elapsed_ms / 1e3);
+    own_time(f, r);
 }
 
 static void ending(const face *f, const aq_run_result *r)
@@ -364,21 +461,21 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
 
     fprintf(to, "\n");
     ending(&f, r);
-    list(&f, r, &s->processes, (list_face){"ran", "nothing", NULL, NULL, any, true});
-    list(
-        &f, r, &s->hosts,
-        (list_face){"hosts", "none asked for or reached for", "its name server", NULL, host, true});
-    list(&f, r, &s->listens, (list_face){"listened", NULL, NULL, NULL, any, false});
+    list(&f, r, &s->processes, (list_face){"ran", "nothing", NULL, NULL, any, true, false});
+    list(&f, r, &s->hosts,
+         (list_face){"hosts", "none asked for or reached for", "its name server", NULL, host, true,
+                     false});
+    list(&f, r, &s->listens, (list_face){"listened", NULL, NULL, NULL, any, false, false});
     list(&f, r, &s->files_written,
-         (list_face){"wrote", "no file", NULL, "% temporary, removed again", written, false});
+         (list_face){"wrote", "no file", NULL, "% temporary, removed again", written, false, true});
     unread(&f, r->observation);
-    list(&f, r, &s->files_removed, (list_face){"removed", NULL, NULL, NULL, removed, false});
-    list(&f, r, &s->files_denied, (list_face){"denied", NULL, NULL, NULL, denied, false});
+    list(&f, r, &s->files_removed, (list_face){"removed", NULL, NULL, NULL, removed, false, true});
+    list(&f, r, &s->files_denied, (list_face){"denied", NULL, NULL, NULL, denied, false, true});
     list(&f, r, &s->files_read,
-         (list_face){"read", "no file", "% of the system", NULL, read_there, false});
-    list(&f, r, &s->files_absent, (list_face){"not there", NULL, NULL, NULL, absent, false});
+         (list_face){"read", "no file", "% of the system", NULL, read_there, false, true});
+    list(&f, r, &s->files_absent, (list_face){"not there", NULL, NULL, NULL, absent, false, true});
     sleeps(&f, s);
-    list(&f, r, &s->refused, (list_face){"refused", NULL, NULL, NULL, any, true});
+    list(&f, r, &s->refused, (list_face){"refused", NULL, NULL, NULL, any, true, false});
     heading(&f, "held by");
     held(&f, r);
     heading(&f, "world");

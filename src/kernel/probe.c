@@ -204,7 +204,7 @@ void aq_probe_host(aq_arena *a, aq_probe_list *l)
                  "modprobe overlay");
     probe_kvm(a, l);
     probe_program(a, l, "qemu-system-x86_64", "apt-get install qemu-system-x86 (for tier T2)");
-    probe_program(a, l, "runsc", "apt-get install runsc (for the gVisor backend)");
+    probe_program(a, l, "runsc", "install gVisor's runsc (optional, for its backend)");
     probe_program(a, l, "crun", "apt-get install crun (for the OCI backend)");
     probe_program(a, l, "firecracker", "install Firecracker (optional, for tier T2 with KVM)");
 }

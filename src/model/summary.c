@@ -245,6 +245,7 @@ void aq_summary_event(const aq_event *e, void *summary)
 {
     aq_summary *s = summary;
 
+    s->virtual_ns = e->time > s->virtual_ns ? e->time : s->virtual_ns;
     if (e->rule)
         take_refusal(s, e);
     if (is(e, "repeat") && number(e, "unnamed", 0) > 0)
@@ -305,12 +306,13 @@ json_t *aq_summary_json(const aq_summary *s)
                     s->files_absent.more + s->files_denied.more + s->hosts.more + s->listens.more +
                     s->processes.more + s->refused.more + s->more_sleeps;
 
-    return json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I}", "files_read",
-        list_json(&s->files_read), "files_written", list_json(&s->files_written), "files_removed",
-        list_json(&s->files_removed), "files_absent", list_json(&s->files_absent), "files_denied",
-        list_json(&s->files_denied), "hosts", list_json(&s->hosts), "listens",
-        list_json(&s->listens), "processes", list_json(&s->processes), "sleeps", sleeps_json(s),
-        "refused", list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "left_out",
-        (json_int_t)more, "unnamed", (json_int_t)s->unnamed, "unseen", (json_int_t)s->unseen);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", "files_read",
+                     list_json(&s->files_read), "files_written", list_json(&s->files_written),
+                     "files_removed", list_json(&s->files_removed), "files_absent",
+                     list_json(&s->files_absent), "files_denied", list_json(&s->files_denied),
+                     "hosts", list_json(&s->hosts), "listens", list_json(&s->listens), "processes",
+                     list_json(&s->processes), "sleeps", sleeps_json(s), "refused",
+                     list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "virtual_ns",
+                     (json_int_t)s->virtual_ns, "left_out", (json_int_t)more, "unnamed",
+                     (json_int_t)s->unnamed, "unseen", (json_int_t)s->unseen);
 }

@@ -643,6 +643,14 @@ int aq_tracer_attach(aq_tracer *t, pid_t first, aq_err *err)
     return 0;
 }
 
+/* Whoever still sleeps when the run is ended: that it wanted to, and for how long, is an act. */
+static void tell_sleepers(aq_tracer *t)
+{
+    for (aq_task *k = t->tasks; k; k = k->next)
+        if (k->state == AQ_TASK_PARKED && k->row && k->row->attempt == aq_try_sleep)
+            k->row->decoder->note(t, k, -EINTR);
+}
+
 int aq_tracer_run(aq_tracer *t, aq_tracer_end *ret, aq_err *err)
 {
     if (!t->first)
@@ -652,6 +660,7 @@ int aq_tracer_run(aq_tracer *t, aq_tracer_end *ret, aq_err *err)
     wait_running(t);
     run_world(t);
     ticks(t, false);
+    tell_sleepers(t);
     aq_task_kill_all(t);
     aq_decode_close(t);
     t->end.virtual_ns = t->clock;

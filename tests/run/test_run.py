@@ -131,11 +131,30 @@ def test_text_tells_what_matters(runner):
     page = told(done)
     assert "with status 3 after" in page["ended"][0]
     assert page["denied"] == ["/etc/profile"]
-    assert page["read"][0].endswith("/.netrc"), "the home comes first"
-    assert len(page["not there"]) == 1 and page["not there"][0].endswith("/.no-such-key")
-    assert page["wrote"][-2:] == ["… and 12 more", "and 1 temporary, removed again"]
+    assert page["read"][0] == "~/ .netrc", "the home comes first"
+    assert page["not there"] == ["~/.no-such-key"]
+    assert page["wrote"] == [page["wrote"][0], "and 1 temporary, removed again"], "a line for each folder"
+    assert page["wrote"][0].endswith("/ " + ", ".join(str(i) for i in range(1, 21)))
     assert "removed" not in page and "/dev/null" not in str(page["wrote"])
     assert "made up" in page["world"][0]
+
+
+def test_a_sleep_beyond_the_end_is_told(runner):
+    """Its own clock ran out while it slept: how long it meant to is what matters."""
+    done = runner.run("sh", "-c", "sleep 5; sleep 100000")
+    page = told(done)
+    assert page["ended"][0].startswith("by the limit virtual-ns") and " h of its own time" in page["ended"][0]
+    assert page["slept"] == ["100005.0 s in all, 100000.0 s at once (of virtual time)"]
+
+
+def test_times_are_told(runner):
+    said, _ = runner.json("sleep", "1000")
+    assert said["elapsed_ms"] < 60_000 and said["summary"]["virtual_ns"] >= 10**12
+    page = told(runner.run("sleep", "1000"))
+    assert ", 0.3 h of its own time" in page["ended"][0]
+    page = told(runner.run("sleep", "30"))
+    assert ", 30.0 s of its own time" in page["ended"][0]
+    assert "own time" not in told(runner.run("true"))["ended"][0]
 
 
 def test_a_server_is_told(runner):
