@@ -20,12 +20,6 @@ enum {
     KEPT = 1 << 20,      /* of all messages of one call */
 };
 
-static bool is_entropy(const aq_fd *f)
-{
-    return f->kind == AQ_FD_DEVICE && f->name &&
-           (strcmp(f->name, "/dev/urandom") == 0 || strcmp(f->name, "/dev/random") == 0);
-}
-
 /* "/proc/12/mem", "/proc/12/task/13/mem": whose memory a descriptor is; 0: it is no memory. */
 static int64_t memory_of(const aq_fd *f)
 {
@@ -69,7 +63,7 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
         return;
     if (f && f->kind == AQ_FD_SOCKET)
         e = aq_event_of(AQ_EVENT_NETWORK, write ? "send" : "receive");
-    else if (f && !write && is_entropy(f))
+    else if (f && !write && aq_fd_is_random(f))
         e = aq_event_of(AQ_EVENT_ENTROPY, "read");
     else
         e = aq_event_of(AQ_EVENT_FILE, write ? "write" : "read");
@@ -84,6 +78,8 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
 
 void aq_note_read(aq_tracer *t, aq_task *k, long result)
 {
+    if (result > 0 && t->plan.machine && aq_fd_is_random(aq_fd_of(t, k, aq_arg_int(k, 0))))
+        aq_entropy_read(t, k, result);
     aq_note_use(t, k, aq_arg_int(k, 0), false, result);
 }
 
@@ -271,7 +267,7 @@ void aq_note_copied(aq_tracer *t, aq_task *k, int into, long result)
 
     if (f->kind != AQ_FD_SOCKET || !f->stream || result <= 0 || k->nr == AQ_NR_tee)
         return;
-    if (k->nr == AQ_NR_sendfile)
+    if (k->nr == AQ_NR_sendfile && !aq_fd_is_random(aq_fd_of(t, k, aq_arg_int(k, 1))))
         keep_filed(k, result);
     if (sent->len < sizeof m)
         return;

@@ -204,6 +204,7 @@ void aq_note_random(aq_tracer *t, aq_task *k, long result)
 {
     aq_event e = aq_event_of(AQ_EVENT_ENTROPY, "getrandom");
 
+    aq_entropy_given(t, k, result);
     aq_event_number(&e, "size", aq_arg_long(k, 1));
     aq_event_number(&e, "flags", aq_arg_int(k, 2));
     e.result = result;

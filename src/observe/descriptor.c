@@ -256,6 +256,8 @@ static aq_fd *fill(aq_tracer *t, aq_task *k, int folder, int fd)
     totals(t, k->proc, k->ordinal, f); /* of the one that had the place */
     *f = (aq_fd){
         .fd = fd, .kind = kind_of(s.st_mode), .ino = (uint64_t)s.st_ino, .dev = (uint64_t)s.st_dev};
+    if (f->kind == AQ_FD_DEVICE)
+        f->device = (uint64_t)s.st_rdev;
     if (f->kind == AQ_FD_SOCKET)
         name_socket(k, f);
     else

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "observe/decode.h"
 
-enum { AUXV_ENTRIES = 64, STACK_WORDS = 1 << 20 };
+enum { AUXV_ENTRIES = 64, STACK_WORDS = 1 << 20, RANDOM_BYTES = 16 };
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -46,7 +46,17 @@ static uint64_t find_auxv(const aq_task *k, uint64_t sp)
     return 0;
 }
 
-static void hide_vdso(const aq_task *k, uint64_t sp)
+/* From these bytes a program makes the canaries of its stack and hides its pointers. */
+static void seed(aq_tracer *t, aq_task *k, uint64_t at)
+{
+    char bytes[RANDOM_BYTES];
+
+    aq_entropy_bytes(t, k, bytes, sizeof bytes);
+    if (!aq_tracee_put(k, at, bytes, sizeof bytes))
+        aq_unseen(t, k, "entropy");
+}
+
+static void change_auxv(aq_tracer *t, aq_task *k, uint64_t sp)
 {
     uint64_t at = find_auxv(k, sp), v[2 * AUXV_ENTRIES];
     ssize_t n = at ? aq_tracee_read(k, at, v, sizeof v) : 0;
@@ -56,6 +66,8 @@ static void hide_vdso(const aq_task *k, uint64_t sp)
             uint64_t ignore = AT_IGNORE;
 
             aq_tracee_put(k, at + 8 * (uint64_t)i, &ignore, sizeof ignore);
+        } else if (v[i] == AT_RANDOM && t->plan.machine) {
+            seed(t, k, v[i + 1]);
         }
 }
 
@@ -112,7 +124,7 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
 
     aq_decode_exec(t, k);
     if (aq_regs_load(k, &r) == 0)
-        hide_vdso(k, r.rsp);
+        change_auxv(t, k, r.rsp);
     if (is_hidden(k, r.rsp)) {
         aq_unseen(t, k, "program");
         kill(k->proc->pid, SIGKILL);

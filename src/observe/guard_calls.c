@@ -85,9 +85,12 @@ aq_step aq_try_socket(aq_tracer *t, aq_task *k)
 aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
 {
     uint32_t request = (uint32_t)aq_regs_arg(k, 1);
+    long answer;
 
     if (request == TIOCSTI || request == TIOCLINUX)
         return aq_refuse(k, EPERM, "terminal.refused");
+    if (_IOC_TYPE(request) == 'R' && aq_entropy_control(t, k, request, &answer))
+        return aq_answer(k, answer);
     return aq_try_dull(t, k);
 }
 

@@ -171,7 +171,8 @@ struct aq_task {
     uint64_t pipe[2]; /* its device and inode */
     uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
-    aq_look *look; /* made on first use */
+    aq_look *look;              /* made on first use */
+    struct aq_entropy *entropy; /* likewise; face_entropy.c */
     aq_saved saved[AQ_SAVED];
     int saved_count;
     aq_task *next; /* in the order of serials */
@@ -193,6 +194,7 @@ typedef struct aq_fd {
     aq_fd_kind kind;
     uint64_t ino; /* of st_ino */
     uint64_t dev;
+    uint64_t device;                 /* which device it is; 0: none */
     char *name;                      /* what /proc says it is; owned */
     uint64_t read, written;          /* bytes, since it was first seen here */
     bool reads, writes, maps, lists; /* that it was used so has become an event */
@@ -404,6 +406,17 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);
+
+/* face_entropy.c: what is random, where the world has a machine of its own. */
+void aq_entropy_bytes(aq_tracer *t, aq_task *k, void *out, size_t len); /* the next of this task */
+bool aq_fd_is_random(const aq_fd *f);
+void aq_entropy_given(aq_tracer *t, aq_task *k, long result); /* by getrandom */
+void aq_entropy_before(aq_task *k);                           /* a device is about to be read */
+void aq_entropy_read(aq_tracer *t, aq_task *k, long result);  /* from a device */
+/* sendfile or splice from a device: true when the task writes the bytes itself instead. */
+bool aq_entropy_copy(aq_tracer *t, aq_task *k, int from, int into);
+/* A control of a device that has this answer. */
+bool aq_entropy_control(aq_tracer *t, aq_task *k, uint32_t request, long *answer);
 
 /* guard_calls.c: attempts that only look at arguments. */
 aq_attempt aq_try_absent, aq_try_done, aq_try_unshare, aq_try_personality, aq_try_process_vm,

@@ -88,6 +88,8 @@ aq_step aq_try_copy(aq_tracer *t, aq_task *k)
     if (!ready(t, k, (int)aq_regs_arg(k, e.from), POLLIN, false) ||
         !ready(t, k, (int)aq_regs_arg(k, e.into), POLLOUT, true))
         return later(t, k);
+    if (aq_entropy_copy(t, k, (int)aq_regs_arg(k, e.from), (int)aq_regs_arg(k, e.into)))
+        return AQ_STEP_RUN;
     if (k->nr == SYS_splice && aq_fd_of(t, k, (int)aq_regs_arg(k, e.into))->kind == AQ_FD_SOCKET)
         aq_keep_piped(k, (int)aq_regs_arg(k, e.from));
     if (flags >= 0)
@@ -108,7 +110,7 @@ aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result)
  * what they moved. */
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result)
 {
-    bool all = k->nr == SYS_sendfile, flipped = aq_io_unflip(k);
+    bool all = k->nr == SYS_sendfile, flipped = aq_io_unflip(k) || k->part;
 
     if (all && *result > 0)
         k->done += (uint64_t)*result;

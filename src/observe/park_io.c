@@ -182,8 +182,13 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     struct pollfd p;
     int flags;
 
-    if (what->kind == AQ_FD_NONE || what->kind == AQ_FD_FILE || what->kind == AQ_FD_DIR ||
-        never_waits(k))
+    if (what->kind == AQ_FD_NONE || what->kind == AQ_FD_FILE || what->kind == AQ_FD_DIR)
+        return AQ_STEP_RUN;
+    if (!writes && aq_fd_is_random(what)) {
+        aq_entropy_before(k);
+        return AQ_STEP_RUN; /* it never waits */
+    }
+    if (never_waits(k))
         return AQ_STEP_RUN;
     mine = aq_fd_borrow(k, fd);
     flags = mine < 0 ? O_NONBLOCK : fcntl(mine, F_GETFL);

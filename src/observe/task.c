@@ -114,6 +114,7 @@ static void unlink_task(aq_tracer *t, aq_task *k)
     if (k->look)
         aq_buf_free(&k->look->sent);
     free(k->look);
+    free(k->entropy);
     free(k);
 }
 
