@@ -1,0 +1,69 @@
+"""What a program can find out about where it runs: in a world only what open.tsv has; and every tell is one, because it shows in
+a plain sandbox or on this machine, and is natural somewhere."""
+import shutil
+
+import pytest
+
+import tells
+
+# What may be left at the end, and SECURITY.md names: the processor speaks for itself, and work has no call.
+CLOSED = {"processor.no_hypervisor", "processor.model", "tools.detect_machine", "tools.lscpu_hypervisor", "time.work_takes_time"}
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    return {(seed, side): tells.in_world(tmp_path_factory.mktemp("world"), seed, side)
+            for seed, side in (("1", "A"), ("1", "B"), ("other", "A"))}
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("native")
+    for above in (folder.parent, folder.parent.parent):
+        above.chmod(0o755)
+    return tells.natively(folder)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    if not shutil.which("bwrap"):
+        pytest.skip("missing hardware: no bwrap on this machine")
+    return tells.plainly(tmp_path_factory.mktemp("plain"))
+
+
+def shown(found):
+    return {name for name, t in found.items() if not t.natural}
+
+
+def test_enough(worlds):
+    found = worlds["1", "A"]
+    groups = {name.split(".")[0] for name in found}
+    assert len(found) >= 200 and groups >= {"files", "proc", "sys", "calls", "time", "network", "entropy", "processes", "persona",
+                                            "user", "tools", "processor"}
+
+
+def test_nothing_new_shows(worlds):
+    known = tells.table("open.tsv")
+    for world, found in worlds.items():
+        new = {name: found[name].seen for name in shown(found) - set(known)}
+        assert not new, (world, new)
+
+
+def test_table_shrinks(worlds):
+    """A row whose tell shows in no world any more must go."""
+    over = set(tells.table("open.tsv")) - set.union(*map(shown, worlds.values()))
+    if over:
+        print("covered:", *sorted(over))
+    assert all(len(row) == 2 for row in tells.table("open.tsv").values())
+
+
+def test_no_tell_is_empty(worlds, native, plain):
+    """A check that can never show, or always does, checks nothing."""
+    always = tells.table("native.tsv")
+    assert len(shown(plain)) >= 100
+    nowhere = set(native) - shown(native) | set(plain) - shown(plain) | set.union(*(set(w) - shown(w) for w in worlds.values()))
+    assert not set(native) - nowhere - set(always) - set(tells.table("open.tsv"))
+
+
+def test_sides_show_alike(worlds):
+    assert shown(worlds["1", "A"]) == shown(worlds["1", "B"])
