@@ -1,4 +1,4 @@
-/* What does a world of decoys cost? Making it from a seed, and a run of `true` with it against the
+/* What does a world of decoys cost? Making it from a seed, and a run with it against the
  * same run in an empty home, taking turns. One JSON object; judges nothing. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +45,8 @@ static const aq_decoys *make(aq_arena *a, int i)
 
 static double run(aq_arena *a, const aq_decoys *d)
 {
-    static const char *const command[] = {"/bin/true", NULL};
+    /* A program that looks into a writable place: before that nothing is written there. */
+    static const char *const command[] = {"/usr/bin/test", "-d", "/tmp", NULL};
     aq_plan plan = {.argv = command};
     aq_auto_buf stream = {0};
     aq_err err = {0};

@@ -128,6 +128,11 @@ static void begin(aq_tracer *t, aq_task *k)
     aq_clock_tick(t, k, k->row->attempt == aq_try_time || k->row->attempt == aq_try_usage);
     if (t->plan.calls && t->end.calls > t->plan.calls)
         t->end.stop = AQ_STOP_CALLS;
+    if (!t->touched && !aq_touches_nothing(k)) {
+        t->touched = true;
+        if (t->plan.touch)
+            t->plan.touch(t->plan.arg);
+    }
 }
 
 /* A call that a signal interrupted and the kernel made again is the same one: its deadline stays.

@@ -245,6 +245,7 @@ struct aq_tracer {
     uint64_t next_wait; /* order of those who wait for a futex */
     pid_t first;
     bool started;
+    bool touched;      /* somebody may have looked at the writable places; touch.c */
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t activity; /* grows with everything that could let a parked call go on */
     bool signals;      /* somebody may have a signal to take */
@@ -403,6 +404,9 @@ void aq_futex_changed(aq_tracer *t); /* after a death: words that the kernel cle
 void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to take */
 bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret);
 void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
+
+/* touch.c: can this call neither see nor change anything in the world's writable places? */
+bool aq_touches_nothing(const aq_task *k);
 
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);

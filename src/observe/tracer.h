@@ -48,6 +48,9 @@ typedef struct aq_tracer_plan {
     /* A call (its number) was told that there is no space left, or that a file may not be so large.
      * May be NULL. */
     void (*full)(void *arg, long call, int error);
+    /* Called once, before the first call that could see or change anything in the writable places
+     * of the world. May be NULL. */
+    void (*touch)(void *arg);
     void *arg;
 } aq_tracer_plan;
 

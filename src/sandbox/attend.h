@@ -29,8 +29,11 @@ typedef struct aq_attendant {
     unsigned looks;
     bool has_status; /* init told how the payload ended */
     int status;
-    bool empty;            /* nobody but init is left */
-    bool init_gone;        /* it says nothing more */
+    bool empty;     /* nobody but init is left */
+    bool init_gone; /* it says nothing more */
+    bool touched;   /* the payload may have seen or changed what is in writable places */
+    int failed;     /* then something of ours did: */
+    aq_err error;
     volatile int limit;    /* the limit that ended the run, -1 while none did */
     volatile int orphaned; /* the front is gone */
 } aq_attendant;

@@ -234,6 +234,8 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
                            .stream = -1,
                            .inner = -1,
                            .outer = -1,
+                           .orders = -1,
+                           .order = -1,
                            .disk = -1,
                            .users = -1,
                            .proc = -1,

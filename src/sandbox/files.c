@@ -1,5 +1,5 @@
 /* The files that a world has from the start: written into its writable places by init before the
- * payload runs, with the owner, mode and time that the plan says; those in /etc are part of the
+ * payload can tell, with the owner, mode and time that the plan says; those in /etc are part of the
  * read-only root. What the run did not change of them is not told as a change. */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,14 +82,29 @@ int aq_plan_check(const aq_plan *plan, aq_err *err)
 
 /* ---- writing ---- */
 
-/* Files are made by the user whose they are, which saves a call for each. The kernel takes the
- * rights over files away with the identity, and gives them back with it. */
-static void be_user(const aq_world *w, bool user)
+/* The kernel takes the rights over files away with the identity, and gives them back with it. */
+void aq_files_as_user(const aq_world *w, bool user)
 {
     if (!w->own_ids)
         return;
     setfsgid(user ? AQ_INSIDE_UID : 0);
     setfsuid(user ? AQ_INSIDE_UID : 0);
+}
+
+bool aq_files_wanted(const aq_plan *plan)
+{
+    for (size_t i = 0; i < plan->file_count; i++)
+        if (!aq_files_in_root(&plan->files[i]))
+            return true;
+    return false;
+}
+
+bool aq_files_hold(const aq_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->file_count; i++)
+        if (within(path, plan->files[i].path))
+            return true;
+    return false;
 }
 
 struct timespec aq_files_time(const aq_plan_file *f)
@@ -129,13 +144,11 @@ static int each(const aq_world *w, int root, bool folders,
     const aq_plan_file *f = NULL;
     int r = 0;
 
-    be_user(w, true);
     for (size_t i = 0; i < w->plan->file_count && r == 0; i++) {
         f = &w->plan->files[i];
         if (f->folder == folders && !aq_files_in_root(f))
             r = act(root, f);
     }
-    be_user(w, false);
     umask(mask);
     return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", f->path, strerror(-r)) : 0;
 }
@@ -151,6 +164,8 @@ int aq_files_write(const aq_world *w, aq_err *err)
     aq_auto_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = root < 0 ? aq_fail_errno(err, "cannot open the new root") : 0;
 
+    if (r == 0)
+        r = aq_files_folders(w, root, err);
     if (r == 0)
         r = each(w, root, false, write_file, err);
     return r < 0 ? r : each(w, root, true, settle_folder, err);

@@ -204,7 +204,32 @@ static int wait_for_root(aq_world *w, int init, aq_err *err)
     return m.word == AQ_WORD_BUILT ? 0 : aq_fail(err, -EPROTO, "init said something else");
 }
 
-static int settle(aq_world *w, int init, aq_err *err)
+static bool in_share(const aq_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->share_count; i++) {
+        const char *to = plan->shares[i].to;
+        size_t n = strlen(to);
+
+        if (strncmp(path, to, n) == 0 && (path[n] == '/' || !path[n]))
+            return true;
+    }
+    return false;
+}
+
+/* May what it executes be one of the files that are not there yet? A script names a second one. */
+static bool starts_early(const aq_plan *plan, const char *program, const char *cwd)
+{
+    char first[2] = "";
+    aq_auto_fd int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0 || read(fd, first, 2) != 2 || memcmp(first, "#!", 2) == 0)
+        return true;
+    return strstr(program, "..") ||
+           (program[0] == '/' ? aq_files_hold(plan, program) : !in_share(plan, cwd));
+}
+
+static int settle(aq_world *w, int init, aq_arena *a, char *const *env, const char **program,
+                  aq_err *err)
 {
     const char *cwd = w->plan->cwd ? w->plan->cwd : aq_root_home(w->plan);
     aq_message m = {.word = AQ_WORD_WAITING};
@@ -226,6 +251,8 @@ static int settle(aq_world *w, int init, aq_err *err)
     if ((r = landlock(w, err)) < 0)
         return r;
     m.number = r;
+    *program = find_program(a, w->plan->argv[0], env);
+    m.length = starts_early(w->plan, *program, cwd);
     /* Changing identity made the process untouchable; its observer must reach it. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return aq_message_send(w->inner, &m, NULL, 0, err);
@@ -236,15 +263,14 @@ _Noreturn static void payload(aq_world *w, int init)
     const aq_plan *plan = w->plan;
     aq_arena *a = aq_arena_new();
     char **env = environment(a, plan, plan->cwd ? plan->cwd : aq_root_home(plan));
-    const char *program;
+    const char *program = NULL;
     aq_err err = {0};
     size_t argc = 0;
 
-    if (settle(w, init, &err) < 0) {
+    if (settle(w, init, a, env, &program, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }
-    program = find_program(a, plan->argv[0], env);
     while (plan->argv[argc])
         argc++;
     char **argv = aq_arena_alloc(a, (argc + 1) * sizeof *argv);
@@ -378,23 +404,46 @@ static int give_up_all(const aq_world *w, aq_err *err)
     if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
         (r = aq_process_no_new_privileges(err)) < 0)
         return r;
-    if ((r = aq_process_close_but((int[]){w->inner, w->life}, 2, err)) < 0)
-        return r;
-    return aq_lock(AQ_OWN_INIT, err);
+    return aq_process_close_but((int[]){w->inner, w->orders, w->life}, 3, err);
 }
 
-/* The last of the making, while keeper and payload do theirs: it waits for the whole machine. */
-static int seal(const aq_world *w, aq_err *err)
+/* The last of the making, while keeper and payload do theirs: it waits for the whole machine. The
+ * lock comes now, or when the files are written; until then nobody else is inside but the payload,
+ * before its first call that means something (observe/touch.c). */
+static int seal(const aq_world *w, bool fill, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_SEALED};
-    int r;
+    int r = aq_root_leave_old(err);
 
-    /* Files are written as the user; that, too, forgets the death signal. */
-    if ((r = aq_files_write(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0 ||
-        (r = aq_root_leave_old(err)) < 0)
+    if (r < 0)
         return r;
     forbid_namespaces();
-    return (r = give_up_all(w, err)) < 0 ? r : aq_message_send(w->inner, &m, NULL, 0, err);
+    if (fill)
+        aq_files_as_user(w, true); /* forgets the death signal */
+    if ((r = tie_to_keeper(w, err)) < 0 || (r = give_up_all(w, err)) < 0 ||
+        (!fill && (r = aq_lock(AQ_OWN_INIT, err)) < 0))
+        return r;
+    return aq_message_send(w->inner, &m, NULL, 0, err);
+}
+
+/* Writes the files when it is told to. */
+static int fill_when_told(const aq_world *w, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_FILLED};
+    char order = 0;
+    int r;
+
+    while (read(w->orders, &order, 1) < 0 && errno == EINTR)
+        ;
+    if (order == AQ_ORDER_FILL) {
+        r = aq_files_write(w, err);
+        aq_files_as_user(w, false);
+        if (r < 0 || (r = tie_to_keeper(w, err)) < 0)
+            return r;
+    }
+    close(w->orders);
+    r = aq_lock(AQ_OWN_INIT, err);
+    return r < 0 || order != AQ_ORDER_FILL ? r : aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
 /* Tells how the payload ended, and leaves when nobody else is there. */
@@ -435,17 +484,22 @@ static pid_t start_payload(aq_world *w, int *line, aq_err *err)
 
 _Noreturn void aq_init_main(aq_world *w)
 {
+    bool fill = aq_files_wanted(w->plan);
     aq_err err = {0};
     pid_t first;
     int line = -1;
 
     if (enter_namespaces(w, &err) < 0 || (first = start_payload(w, &line, &err)) < 0 ||
-        build(w, line, &err) < 0 || seal(w, &err) < 0) {
+        build(w, line, &err) < 0 || seal(w, fill, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }
     close(0);
     close(1);
     close(2);
+    if (fill && fill_when_told(w, &err) < 0) {
+        aq_message_failed(w->inner, &err);
+        _exit(70);
+    }
     reap(w, first);
 }

@@ -101,6 +101,10 @@ static int make_pipes(aq_world *w, aq_err *err)
         w->stdio[i] = pair[i == 0 ? 0 : 1];
         w->pump[i] = pair[i == 0 ? 1 : 0];
     }
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return aq_fail_errno(err, "cannot make the pipes of a world");
+    w->orders = pair[0];
+    w->order = pair[1];
     return 0;
 }
 
@@ -185,6 +189,7 @@ static int hear_inside(aq_world *w, aq_err *err)
         w->held.proc = m.number & 2;
     } else if (m.word == AQ_WORD_WAITING && !w->payload && sender > 0) {
         w->held.landlock = m.number;
+        w->early = m.length;
         w->payload = sender;
     } else if (m.word == AQ_WORD_SEALED && w->disk >= 0 && !w->sealed) {
         w->sealed = true;
@@ -225,13 +230,15 @@ static int make_world(aq_world *w, aq_err *err)
         return w->init;
     if (w->init == 0) {
         close(w->outer); /* else it would never see the keeper's end */
+        close(w->order);
         aq_init_main(w);
     }
     /* Not before: init inherits it, and the maps of a process that nobody may look at are root's to
      * write. Init gives it up itself. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     close(w->inner);
-    w->inner = -1;
+    close(w->orders);
+    w->inner = w->orders = -1;
     for (int i = 0; i < 3; i++) {
         close(w->stdio[i]);
         w->stdio[i] = -1;
@@ -362,31 +369,92 @@ static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observa
     o->peak_memory = a->world->cgroup.memory ? u.peak_memory : a->peak_memory;
 }
 
+static void close_order(aq_world *w)
+{
+    if (w->order >= 0)
+        close(w->order);
+    w->order = -1;
+}
+
+/* The files of the plan, before anybody can tell that they were not there. Nothing was changed
+ * inside before this. */
+static int fill(aq_world *w, aq_err *err)
+{
+    const char order = AQ_ORDER_FILL;
+    aq_message m;
+    int r;
+
+    if (!aq_files_wanted(w->plan))
+        return 0;
+    if (write(w->order, &order, 1) != 1)
+        return aq_fail_errno(err, "cannot ask for the world's files");
+    if ((r = aq_message_recv(w->outer, &m, NULL, NULL, err)) < 0)
+        return aq_err_within(err, "init");
+    if (m.word != AQ_WORD_FILLED)
+        return m.word == AQ_WORD_FAILED
+                   ? aq_message_error(&m, err)
+                   : aq_fail(err, -EPROTO, "init said something else than expected");
+    close_order(w);
+    aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
+    return 0;
+}
+
+/* The payload is about to look around, or to change something. */
+static void on_touch(void *arg)
+{
+    aq_attendant *at = arg;
+    aq_world *w = at->world;
+
+    at->touched = true;
+    if (w->order >= 0 && (at->failed = fill(w, &at->error)) < 0)
+        kill(w->init, SIGKILL); /* a world without its files runs no further */
+    if (at->failed == -EPIPE)
+        at->failed = 0; /* somebody killed it, or a limit did: told as that */
+}
+
+/* It runs in nothing less than a finished world. */
+static int finish_world(aq_world *w, aq_err *err)
+{
+    int r = 0;
+
+    while (r == 0 && !w->sealed)
+        r = hear_inside(w, err);
+    aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
+    if (r == 0 && (w->early || !aq_container_watch))
+        r = fill(w, err);
+    return r;
+}
+
 /* Runs the world from its go to its last process. */
 static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
 {
+    const aq_watch_hooks hooks = {aq_attend_pump, aq_attend_full, on_touch, at};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
     void *watching = NULL;
     bool ended = false;
     int r = 0;
 
+    at->touched = !watch;
     if (watch)
-        r = watch->attach(w->plan, &w->limits, rec, w->payload, aq_attend_pump, aq_attend_full, at,
-                          &watching, err);
+        r = watch->attach(w->plan, &w->limits, rec, w->payload, &hooks, &watching, err);
     if (r == 0)
         r = aq_attend_begin(at, w, err);
-    while (r == 0 && !w->sealed) /* it runs in nothing less than a finished world */
-        r = hear_inside(w, err);
-    aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
+    if (r == 0)
+        r = finish_world(w, err);
     if (r == 0)
         r = aq_message_send(w->outer, &go, NULL, 0, err);
     if (r == 0 && watch)
         r = watch->run(watching, o, &ended, err);
+    close_order(w);
     if (r == 0)
         wait_for_end(at);
     if (watching)
         watch->end(watching);
+    if (r == 0 && at->failed < 0) {
+        *err = at->error;
+        r = at->failed;
+    }
     if (r < 0)
         return r;
     aq_attend_end(at);
@@ -419,7 +487,7 @@ static int keep(aq_world *w, aq_arena *a, aq_err *err)
     rec = aq_recorder_new("container", w->plan->world ? w->plan->world : "A", &stream);
     aq_recorder_limit(rec, w->limits.most[AQ_LIMIT_EVENTS]);
     if ((r = hear_front(w, AQ_WORD_LAUNCH, err)) == 0 && (r = run(w, &at, rec, &o, err)) == 0 &&
-        !at.orphaned && (r = aq_changes_read(a, w, &o, err)) == 0) {
+        !at.orphaned && (!at.touched || (r = aq_changes_read(a, w, &o, err)) == 0)) {
         set_remains(&at, outputs, &o);
         aq_recorder_end(rec, &o);
         r = hand_over(w, &stream, err);

@@ -387,6 +387,19 @@ static int place_terminals(int root, aq_err *err)
     return pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
 }
 
+/* The folder to start in may be one of those that are made later. */
+static int place_start(const aq_world *w, int root, aq_err *err)
+{
+    int r = 0;
+
+    if (w->plan->cwd && aq_files_hold(w->plan, w->plan->cwd)) {
+        aq_files_as_user(w, true);
+        r = aq_files_folders(w, root, err);
+        aq_files_as_user(w, false);
+    }
+    return r;
+}
+
 static int build(aq_world *w, int root, int disk, aq_err *err)
 {
     /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
@@ -399,7 +412,7 @@ static int build(aq_world *w, int root, int disk, aq_err *err)
     for (size_t i = 0; i < w->root.count && r == 0; i++)
         r = place(w, root, disk, &w->root.entry[i], err);
     if (r == 0)
-        r = aq_files_folders(w, root, err);
+        r = place_start(w, root, err);
     if (r == 0)
         r = place_terminals(root, err);
     if (r == 0)

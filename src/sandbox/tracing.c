@@ -10,8 +10,7 @@
 #include "sandbox/watch.h"
 
 static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
-                  int (*pump)(void *arg, int timeout_ms),
-                  void (*full)(void *arg, long call, int error), void *arg, void **ret, aq_err *err)
+                  const aq_watch_hooks *hooks, void **ret, aq_err *err)
 {
     struct timespec now;
     aq_tracer_plan p = {
@@ -21,9 +20,10 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .tasks = (uint32_t)limits->most[AQ_LIMIT_PROCESSES],
         .machine = plan->machine,
         .cpu = -1,
-        .pump = pump,
-        .full = full,
-        .arg = arg,
+        .pump = hooks->pump,
+        .full = hooks->full,
+        .touch = hooks->touch,
+        .arg = hooks->arg,
     };
     aq_tracer *t;
     int r;

@@ -8,14 +8,21 @@
 #include "model/observation.h"
 #include "sandbox/backend.h"
 
+/* Whom a watch calls. */
+typedef struct aq_watch_hooks {
+    /* Serves the world's outside: waits at most that many milliseconds; 1 something happened, 0
+     * nothing yet, -1 nothing ever will. */
+    int (*pump)(void *arg, int timeout_ms);
+    void (*full)(void *arg, long call, int error); /* a call found no space */
+    /* Once, before the first call that could see or change something in the writable places. */
+    void (*touch)(void *arg);
+    void *arg;
+} aq_watch_hooks;
+
 typedef struct aq_watch {
-    /* In the keeper, before the payload's go. `full` hears of calls that found no space; `pump`
-     * serves the world's outside: waits at most that
-     * many milliseconds; 1 something happened, 0 nothing yet, -1 nothing ever will. */
+    /* In the keeper, before the payload's go. */
     int (*attach)(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
-                  int (*pump)(void *arg, int timeout_ms),
-                  void (*full)(void *arg, long call, int error), void *arg, void **ret,
-                  aq_err *err);
+                  const aq_watch_hooks *hooks, void **ret, aq_err *err);
     /* In the payload, after its go and right before exec. */
     int (*enter)(aq_err *err);
     /* In the keeper, until the world is empty. Sets exit_kind and exit_value when it ended the run.

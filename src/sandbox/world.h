@@ -13,7 +13,10 @@
  *   no file but those of the host's /proc, can trace and signal only who was born after that, and
  *   makes only the calls of calls.def; then it joins the world's network.
  * - Init is pid 1 inside: it joins the cgroups, starts the payload, builds the root, gives up every
- *   right and reaps. Its end is the end of all processes inside.
+ *   right and reaps. Its end is the end of all processes inside. It also writes the files that the
+ *   world has from the start, as the user whose they are: when the keeper says so, which is before
+ *   the first call of the payload that could tell whether they are there. Many programs never make
+ *   one.
  * - The payload makes the network while init builds the root, becomes uid 1000 without any right,
  *   waits for its go, and executes the command.
  *
@@ -75,14 +78,16 @@ typedef struct aq_world {
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
+    int orders, order;     /* a pipe: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
     bool sealed; /* init has given up everything */
+    bool early;  /* the files must be there before the payload begins */
     int init_pidfd;
     int disk;                /* root of the writable space */
     int proc;                /* the world's, -1 where it has none */
     int users, network;      /* its namespaces */
-    struct timespec started; /* when the payload got its go */
+    struct timespec started; /* before that the payload changed nothing */
 } aq_world;
 
 /* ---- messages ---- */
@@ -93,7 +98,8 @@ typedef enum aq_word {
     AQ_WORD_ORIGINAL = 'O', /* init → keeper, with what was copied: the entry's number */
     AQ_WORD_READY = 'R',    /* init → keeper, with what the keeper needs of it */
     AQ_WORD_SEALED = 'S', /* init → keeper: nothing of the host is left, and none of our rights */
-    AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level */
+    AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level; is it to be early? */
+    AQ_WORD_FILLED = 'D',   /* init → keeper: the files are there, and init is locked */
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
     AQ_WORD_EMPTY = 'Y',    /* init → keeper: nobody else is left inside */
     AQ_WORD_FAILED = 'F',   /* anyone: text and errno */
@@ -112,6 +118,9 @@ typedef struct aq_message {
     uint64_t length;
     char text[AQ_TEXT];
 } aq_message;
+
+/* Keeper → init, a byte: write the files. The pipe's end: reap, nobody wants them any more. */
+enum { AQ_ORDER_FILL = 'F' };
 
 enum { AQ_MESSAGE_FDS = 12 };
 
@@ -171,7 +180,13 @@ bool aq_files_in_root(const aq_plan_file *f);
 uint64_t aq_files_room(const aq_plan *plan);
 /* Does the path lie in a writable place? */
 bool aq_root_is_space(const aq_plan *plan, const char *path);
-/* Folders first, so that the payload can enter one; the rest while it gives up its rights. */
+/* Is there anything to write but what the root gets? */
+bool aq_files_wanted(const aq_plan *plan);
+/* Is it one of those files or folders, or in one? */
+bool aq_files_hold(const aq_plan *plan, const char *path);
+/* Files are made by the user whose they are, which saves a call for each. */
+void aq_files_as_user(const aq_world *w, bool user);
+/* Both as the user. Folders that are there already stay as they are. */
 int aq_files_folders(const aq_world *w, int root, aq_err *err);
 int aq_files_write(const aq_world *w, aq_err *err);
 
