@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "kernel/process.h"
 #include "observe/decode.h"
+#include "veil/veil.h"
 
 static const aq_fd closed = {.fd = -1, .kind = AQ_FD_NONE};
 
@@ -262,6 +263,8 @@ static aq_fd *fill(aq_tracer *t, aq_task *k, int folder, int fd)
         name_socket(k, f);
     else
         name_other(folder, f);
+    if (t->plan.machine && f->kind == AQ_FD_FILE)
+        f->veil = aq_veil_of(f->name);
     return f;
 }
 

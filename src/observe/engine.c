@@ -681,5 +681,6 @@ void aq_tracer_free(aq_tracer *t)
         aq_task_kill_all(t);
     aq_decode_close(t);
     aq_timer_free(t);
+    aq_face_free(t);
     free(t);
 }

@@ -201,6 +201,7 @@ typedef struct aq_fd {
     bool stream;                     /* a socket without message borders */
     int family;                      /* of a socket */
     uint16_t port;                   /* of a socket's peer */
+    const struct aq_veil *veil;      /* its text is ours; face_proc.c */
 } aq_fd;
 
 struct aq_proc {
@@ -212,6 +213,7 @@ struct aq_proc {
     uint64_t space;          /* address space: shared after CLONE_VM, new after exec */
     uint32_t tasks, threads; /* alive; ever made */
     uint64_t cpu, children;  /* virtual time used: by its tasks, by children that it waited for */
+    uint64_t born;           /* virtual time at which it was made */
     int fd_space;            /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
     pid_t inner;             /* its number in its own pid namespace, 0 while not asked for */
     int fd_folder;           /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
@@ -261,6 +263,7 @@ struct aq_tracer {
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
     struct aq_talks *talks;
+    struct aq_faces *faces; /* of the machine that does not exist; face_proc.c */
     aq_ended ended[AQ_ENDED]; /* the newest */
     uint32_t next_ended;
 };
@@ -407,6 +410,9 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 
 /* touch.c: can this call neither see nor change anything in the world's writable places? */
 bool aq_touches_nothing(const aq_task *k);
+/* face_proc.c: files of /proc that tell of the machine, answered with its facts. */
+aq_step aq_face_read(aq_tracer *t, aq_task *k, const aq_fd *f); /* RUN: the kernel may answer */
+void aq_face_free(aq_tracer *t);
 
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);

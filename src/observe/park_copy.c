@@ -85,6 +85,9 @@ aq_step aq_try_copy(aq_tracer *t, aq_task *k)
     k->waits = flags < 0 || !(aq_regs_arg(k, flags) & SPLICE_F_NONBLOCK);
     if (k->nr == SYS_vmsplice)
         return try_pages(t, k);
+    /* Such a file can be read, and nothing else. */
+    if (aq_fd_of(t, k, (int)aq_regs_arg(k, e.from))->veil)
+        return aq_answer(k, -EINVAL);
     if (!ready(t, k, (int)aq_regs_arg(k, e.from), POLLIN, false) ||
         !ready(t, k, (int)aq_regs_arg(k, e.into), POLLOUT, true))
         return later(t, k);

@@ -48,6 +48,7 @@ aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent)
     p->world = t;
     p->pidfd = -1;
     p->undumpable = parent && parent->undumpable;
+    p->born = t->clock;
     p->ordinal = t->next_proc++;
     p->parent = parent ? parent->ordinal : 0;
     p->space = ++t->next_space;

@@ -1,0 +1,46 @@
+/* Texts of the kernel, in which names are a program's own, become texts of another machine. The
+ * first byte chooses the file; what comes out ends in a line, and is as long as what went in and
+ * its rows allow. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "veil/veil.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const paths[] = {
+    "/proc/5/status",    "/proc/5/stat",      "/proc/5/statm",     "/proc/5/io",
+    "/proc/5/sched",     "/proc/5/maps",      "/proc/5/smaps",     "/proc/5/smaps_rollup",
+    "/proc/5/numa_maps", "/proc/5/oom_score", "/proc/vmstat",      "/proc/5/net/tcp",
+    "/proc/5/net/unix",  "/proc/meminfo",     "/proc/5/mountinfo",
+};
+
+static uint64_t same(void *arg, uint64_t device, uint64_t inode)
+{
+    (void)arg;
+    return device ^ inode;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const aq_machine machine = {.start_ns = 1, .uptime_ns = 1};
+    aq_veil_scene s = {.machine = &machine, .inode = same};
+    aq_auto_buf text = {0};
+    const aq_veil *v;
+    char *copy;
+
+    if (size < 1)
+        return 0;
+    v = aq_veil_of(paths[data[0] % (sizeof paths / sizeof *paths)]);
+    if (!v)
+        abort();
+    copy = malloc(size); /* exactly as long, so that reading past it is found */
+    if (!copy)
+        return 0;
+    memcpy(copy, data + 1, size - 1);
+    aq_veil_text(v, &s, copy, size - 1, &text);
+    free(copy);
+    if (text.len > 64 * size + 65536 || (text.len > 0 && text.data[text.len - 1] != '\n'))
+        abort();
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* What the files of this room share. */
+#pragma once
+
+#include "veil/veil.h"
+
+typedef void aq_veil_maker(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret);
+
+struct aq_veil {
+    const char *path;     /* below /proc; "PID" for a process or thread */
+    aq_veil_maker *maker; /* NULL: `text`, with facts in it */
+    bool truth;
+    const char *text;
+};
+
+/* The makers that files.def names. system.c, mounts.c, process.c, maps.c */
+aq_veil_maker aq_make_meminfo, aq_make_cpuinfo, aq_make_stat, aq_make_uptime, aq_make_loadavg,
+    aq_make_partitions, aq_make_diskstats, aq_make_interrupts, aq_make_softirqs, aq_make_uuid,
+    aq_make_vmstat, aq_make_swaps, aq_make_pressure, aq_make_mounts, aq_make_mountinfo,
+    aq_make_mountstats, aq_make_net_inodes, aq_make_status, aq_make_process_stat, aq_make_statm,
+    aq_make_io, aq_make_sched, aq_make_schedstat, aq_make_limits, aq_make_oom, aq_make_maps,
+    aq_make_smaps, aq_make_rollup, aq_make_numa, aq_make_filenr, aq_make_zoneinfo,
+    aq_make_buddyinfo;
+
+/* A piece of text that is read from front to end. */
+typedef struct aq_lines {
+    const char *at, *end;
+} aq_lines;
+
+/* The next line without its end; false when there is none. */
+bool aq_line_next(aq_lines *l, const char **line, size_t *len);
+/* A word of a line, parted by blanks; false when there is none. Advances. */
+bool aq_word_next(aq_lines *l, const char **word, size_t *len);
+bool aq_word_is(const char *word, size_t len, const char *text);
+uint64_t aq_word_number(const char *word, size_t len, unsigned base); /* what is none is 0 */
+
+size_t aq_word_hex(const char *word, size_t len); /* digits that it starts with */
+
+/* Ticks of 1/100 s since boot. */
+uint64_t aq_ticks(const aq_veil_scene *s, uint64_t ns);
+uint64_t aq_uptime_ns(const aq_veil_scene *s);
+/* Adds text with %{fact} replaced. */
+void aq_add_facts(aq_buf *ret, const aq_machine *m, const char *text);
+/* "0-3", and the mask "f", of the CPUs of a process. */
+void aq_add_cpu_list(aq_buf *ret, const aq_veil_scene *s);
+void aq_add_cpu_mask(aq_buf *ret, const aq_veil_scene *s);

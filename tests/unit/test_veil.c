@@ -1,0 +1,232 @@
+/* What a program reads of its machine: every file of the table agrees with the same facts. */
+#include "veil/veil.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+static const aq_fact facts[] = {
+    {"cpu.count", "4"},
+    {"cpu.model", "A Processor"},
+    {"memory.total_kb", "16142540"},
+    {"memory.free_kb", "9274112"},
+    {"memory.available_kb", "13120884"},
+    {"swap.total_kb", "999420"},
+    {"disk.name", "nvme0n1"},
+    {"disk.sectors", "976773168"},
+    {"disk.root_file_system", "ext4"},
+    {"kernel.release", "6.1.0-37-amd64"},
+    {"host.name", "some-ws1"},
+    {"user.groups", "24 27 1000"},
+};
+static const aq_machine machine = {.entropy = {7},
+                                   .start_ns = 1700000000000000000,
+                                   .uptime_ns = 1000500000000,
+                                   .facts = facts,
+                                   .fact_count = sizeof facts / sizeof *facts};
+
+static aq_buf text;
+
+static const char *see(const char *path, aq_veil_scene s, const char *truth)
+{
+    const aq_veil *v = aq_veil_of(path);
+
+    assert_non_null(v);
+    s.machine = &machine;
+    aq_veil_text(v, &s, truth, truth ? strlen(truth) : 0, &text);
+    return aq_buf_str(&text);
+}
+
+static void find(void **state)
+{
+    int pid, tid;
+
+    (void)state;
+    assert_non_null(aq_veil_of("/proc/meminfo"));
+    assert_non_null(aq_veil_of("/proc/12/status"));
+    assert_ptr_equal(aq_veil_of("/proc/12/status"), aq_veil_of("/proc/12/task/13/status"));
+    assert_null(aq_veil_of("/proc/status"));
+    assert_null(aq_veil_of("/proc/12/meminfo"));
+    assert_null(aq_veil_of("/proc/12x/status"));
+    assert_null(aq_veil_of("/proc/9999999999/status"));
+    assert_null(aq_veil_of("/tmp/proc/meminfo"));
+    assert_null(aq_veil_of("/proc/meminfo (deleted)"));
+    aq_veil_pids("/proc/12/task/13/status", &pid, &tid);
+    assert_true(pid == 12 && tid == 13);
+    aq_veil_pids("/proc/12/task", &pid, &tid);
+    assert_true(pid == 12 && tid == 0);
+    aq_veil_pids("/proc/meminfo", &pid, &tid);
+    assert_true(pid == 0 && tid == 0);
+}
+
+static void time_and_load(void **state)
+{
+    aq_veil_scene s = {.clock_ns = 500000000, .tasks = 3, .last_pid = 2440};
+
+    (void)state;
+    assert_string_equal(see("/proc/uptime", s, NULL), "1001.00 3883.88\n");
+    assert_string_equal(see("/proc/loadavg", s, NULL), "0.08 0.03 0.01 1/217 2440\n");
+    assert_non_null(strstr(see("/proc/stat", s, NULL), "\nbtime 1699999000\nprocesses 2440\n"));
+}
+
+static unsigned count_of(const char *where, const char *what)
+{
+    unsigned n = 0;
+
+    for (const char *at = where; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+static void processors(void **state)
+{
+    static const uint8_t one[128] = {4}, two[128] = {9};
+    aq_veil_scene s = {.of.cpus = two};
+    const char *t;
+
+    (void)state;
+    t = see("/proc/cpuinfo", s, NULL);
+    assert_int_equal(count_of(t, "processor\t: "), 4);
+    assert_int_equal(count_of(t, "model name\t: A Processor\n"), 4);
+    assert_int_equal(count_of(see("/proc/stat", s, NULL), "cpu"), 5);
+    assert_non_null(strstr(see("/proc/interrupts", s, NULL), "CPU3"));
+    t = see("/proc/5/status", s, "Cpus_allowed:\t1\nCpus_allowed_list:\t0\n");
+    assert_string_equal(t, "Cpus_allowed:\t9\nCpus_allowed_list:\t0,3\n");
+    s.of.cpus = NULL;
+    t = see("/proc/5/status", s, "Cpus_allowed:\t1\nCpus_allowed_list:\t0\n");
+    assert_string_equal(t, "Cpus_allowed:\tf\nCpus_allowed_list:\t0-3\n");
+    assert_int_equal(aq_veil_cpu(&machine, one, 12345678901, 5), 2);
+    assert_true(aq_veil_cpu(&machine, NULL, 99999999999, 5) < 4);
+}
+
+static void status(void **state)
+{
+    aq_veil_scene s = {.of = {.running = true, .parent = 77, .calls = 970}};
+    const char *t =
+        see("/proc/5/status", s,
+            "Name:\ta b\\n)\nState:\tt (tracing stop)\nPPid:\t1\nTracerPid:\t9\nKthread:\t0\n"
+            "Groups:\t \nVmSize:\t    3028 kB\nVmRSS:\t     999 kB\nCapBnd:\t0000000000000000\n"
+            "NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\nvoluntary_ctxt_switches:\t175\n");
+
+    (void)state;
+    assert_string_equal(
+        t, "Name:\ta b\\n)\nState:\tR (running)\nPPid:\t77\nTracerPid:\t0\n"
+           "Groups:\t24 27 1000 \nVmSize:\t    3028 kB\nVmRSS:\t    1700 kB\n"
+           "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\nSeccomp:\t0\nSeccomp_filters:\t0\n"
+           "voluntary_ctxt_switches:\t11\n");
+    s.of = (aq_veil_process){.no_new_privileges = true, .filters = 2, .halted = true};
+    t = see("/proc/5/status", s,
+            "State:\tt (tracing stop)\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n");
+    assert_string_equal(t,
+                        "State:\tT (stopped)\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t2\n");
+    assert_string_equal(see("/proc/5/status", s, "State:\tZ (zombie)\n"), "State:\tZ (zombie)\n");
+}
+
+/* A name can look like the end of itself. */
+static void stat_line(void **state)
+{
+    aq_veil_scene s = {.of = {.cpu_ns = 80000000, .parent = 77, .born_ns = 1500000000}};
+    const char *t = see("/proc/5/stat", s,
+                        "5 (a) R 9 (x) t 1 5 5 0 -1 4194368 8 9 9 9 0 0 0 0 20 0 1 0 3399915 "
+                        "3100672 394 100 1 2 3 0 0 "
+                        "0 0 0 0 12 0 0 17 1 0 0 7 8 9 45 46 47 48 49 50 51 0\n");
+
+    (void)state;
+    assert_string_equal(
+        t, "5 (a) R 9 (x) S 77 5 5 0 -1 4194368 90 0 0 0 6 2 0 0 20 0 1 0 100200 3100672 425 "
+           "18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 45 46 47 48 49 50 51 "
+           "0\n");
+    assert_string_equal(see("/proc/5/statm", s, "757 5 5 5 0 123 0\n"), "757 425 319 5 0 123 0\n");
+}
+
+static uint64_t twice(void *arg, uint64_t device, uint64_t inode)
+{
+    assert_null(arg);
+    assert_true(device == (0xfeULL << 20 | 1) || device == 8);
+    return inode * 2;
+}
+
+static void memory_map(void **state)
+{
+    aq_veil_scene s = {.inode = twice};
+    static const char row[] =
+        "555555554000-555555556000 r--p 00000000 fe:01 100                        /usr/bin/cat\n"
+        "7ffff7ff9000-7ffff7ffd000 r--p 00000000 00:00 0 \n"
+        "not a row\n";
+
+    (void)state;
+    assert_string_equal(
+        see("/proc/5/maps", s, row),
+        "555555554000-555555556000 r--p 00000000 103:02 200                      /usr/bin/cat\n"
+        "7ffff7ff9000-7ffff7ffd000 r--p 00000000 00:00 0 \n");
+    assert_non_null(strstr(see("/proc/5/smaps", s, row),
+                           "200                      /usr/bin/cat\nSize:                  8 kB\n"));
+}
+
+static void sockets(void **state)
+{
+    aq_veil_scene s = {.inode = twice};
+
+    (void)state;
+    assert_string_equal(see("/proc/5/net/tcp", s,
+                            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "
+                            "retrnsmt   uid  timeout inode\n"
+                            "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 "
+                            "00000000  1000        0 123 1 "
+                            "00000000deadbeef 100 0 0 10 0\n"),
+                        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "
+                        "retrnsmt   uid  timeout inode\n"
+                        "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 "
+                        "00000000  1000        0 246 1 "
+                        "0000000000000000 100 0 0 10 0\n");
+    assert_string_equal(see("/proc/5/net/unix", s,
+                            "Num       RefCount Protocol Flags    Type St Inode Path\n"
+                            "00000000deadbeef: 00000002 00000000 00010000 0001 01 21 /tmp/a b\n"),
+                        "Num       RefCount Protocol Flags    Type St Inode Path\n"
+                        "0000000000000000: 00000002 00000000 00010000 0001 01 42 /tmp/a b\n");
+}
+
+static void mounts(void **state)
+{
+    aq_veil_scene s = {0};
+
+    (void)state;
+    assert_non_null(strstr(see("/proc/5/mounts", s, NULL),
+                           "/dev/nvme0n1p2 / ext4 rw,relatime,errors=remount-ro 0 0\n"));
+    assert_non_null(strstr(see("/proc/5/mountinfo", s, NULL),
+                           " 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 "));
+}
+
+static void facts_in_texts(void **state)
+{
+    aq_veil_scene s = {.draw = 1};
+    char first[64];
+
+    (void)state;
+    assert_string_equal(see("/proc/sys/kernel/osrelease", s, NULL), "6.1.0-37-amd64\n");
+    assert_string_equal(see("/proc/sys/kernel/hostname", s, NULL), "some-ws1\n");
+    assert_non_null(strstr(see("/proc/meminfo", s, NULL), "MemTotal:       16142540 kB\n"));
+    assert_non_null(strstr(see("/proc/partitions", s, NULL), "  488386584 nvme0n1\n"));
+    snprintf(first, sizeof first, "%s", see("/proc/sys/kernel/random/uuid", s, NULL));
+    assert_int_equal(strlen(first), 37);
+    assert_string_equal(see("/proc/sys/kernel/random/uuid", s, NULL), first);
+    s.draw++;
+    assert_string_not_equal(see("/proc/sys/kernel/random/uuid", s, NULL), first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(find),           cmocka_unit_test(time_and_load),
+        cmocka_unit_test(processors),     cmocka_unit_test(status),
+        cmocka_unit_test(stat_line),      cmocka_unit_test(memory_map),
+        cmocka_unit_test(sockets),        cmocka_unit_test(mounts),
+        cmocka_unit_test(facts_in_texts),
+    };
+
+    int r = cmocka_run_group_tests(tests, NULL, NULL);
+    aq_buf_free(&text);
+    return r;
+}
