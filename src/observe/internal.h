@@ -263,7 +263,7 @@ struct aq_tracer {
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
     struct aq_talks *talks;
-    struct aq_faces *faces; /* of the machine that does not exist; face_proc.c */
+    struct aq_faces *faces;   /* of the machine that does not exist; face_proc.c */
     aq_ended ended[AQ_ENDED]; /* the newest */
     uint32_t next_ended;
 };

@@ -288,6 +288,16 @@ static void add_memory(aq_buf *ret, const char *name, uint64_t kb)
                 (int)(strlen(name) < 15 ? 15 - strlen(name) : 0), "", kb);
 }
 
+static void add_large_pages(uint64_t total_kb, aq_buf *ret)
+{
+    aq_buf_adds(ret, "HugePages_Total:       0\nHugePages_Free:        0\n"
+                     "HugePages_Rsvd:        0\nHugePages_Surp:        0\n"
+                     "Hugepagesize:       2048 kB\nHugetlb:               0 kB\n");
+    add_memory(ret, "DirectMap4k", 321644);
+    add_memory(ret, "DirectMap2M", 6883328);
+    add_memory(ret, "DirectMap1G", total_kb / (1 << 20) < 8 ? 0 : (total_kb / (1 << 20) - 6) << 20);
+}
+
 void aq_make_meminfo(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
 {
     const aq_veil_memory m = aq_veil_memory_of(s->machine);
@@ -346,13 +356,7 @@ void aq_make_meminfo(const aq_veil_scene *s, const char *truth, size_t len, aq_b
     (void)truth, (void)len;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         add_memory(ret, rows[i].name, rows[i].kb);
-    aq_buf_adds(ret, "HugePages_Total:       0\nHugePages_Free:        0\n"
-                     "HugePages_Rsvd:        0\nHugePages_Surp:        0\n"
-                     "Hugepagesize:       2048 kB\nHugetlb:               0 kB\n");
-    add_memory(ret, "DirectMap4k", 321644);
-    add_memory(ret, "DirectMap2M", 6883328);
-    add_memory(ret, "DirectMap1G",
-               m.total_kb / (1 << 20) < 8 ? 0 : (m.total_kb / (1 << 20) - 6) << 20);
+    add_large_pages(m.total_kb, ret);
 }
 
 void aq_make_swaps(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
