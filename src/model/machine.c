@@ -2,6 +2,7 @@
 #include "model/machine.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,4 +25,27 @@ uint64_t aq_machine_number(const aq_machine *m, const char *name, uint64_t other
     errno = 0;
     n = strtoull(text, &end, 10);
     return errno == 0 && *end == '\0' ? n : otherwise;
+}
+
+/* "2995.200": megahertz, with a fraction or without. */
+uint64_t aq_machine_khz(const aq_machine *m)
+{
+    const char *text = aq_machine_fact(m, "cpu.mhz");
+    uint64_t khz = 0, unit = 1000;
+    bool fraction = false;
+
+    for (; text && *text && unit > 0 && khz < 1000000000; text++) {
+        if (*text == '.' && !fraction) {
+            fraction = true;
+            unit = 100;
+            continue;
+        }
+        if (*text < '0' || *text > '9')
+            break;
+        khz = fraction ? khz + (uint64_t)(*text - '0') * unit
+                       : khz * 10 + (uint64_t)(*text - '0') * 1000;
+        if (fraction)
+            unit /= 10;
+    }
+    return khz >= 1000 ? khz : 2000000;
 }

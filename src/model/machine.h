@@ -24,3 +24,5 @@ typedef struct aq_machine {
 const char *aq_machine_fact(const aq_machine *m, const char *name); /* NULL when there is none */
 /* A fact that is a decimal number; `otherwise` when there is none. */
 uint64_t aq_machine_number(const aq_machine *m, const char *name, uint64_t otherwise);
+/* The rate of its processor. */
+uint64_t aq_machine_khz(const aq_machine *m);

@@ -32,6 +32,14 @@ uint64_t aq_clock_now(const aq_tracer *t, int id)
     return is_cpu(id) ? t->clock : (m ? m->uptime_ns : uptime_ns) + t->clock;
 }
 
+/* The processor's counter: it runs at one rate since the machine was started. */
+uint64_t aq_clock_counter(const aq_tracer *t)
+{
+    uint64_t khz = t->plan.machine ? aq_machine_khz(t->plan.machine) : 2000000;
+
+    return (uint64_t)((unsigned __int128)aq_clock_now(t, CLOCK_MONOTONIC) * khz / 1000000);
+}
+
 /* Whoever does nothing but read the clock waits for it: it runs faster then, so that the wait ends
  * after thousands of reads and not after millions. */
 void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads)

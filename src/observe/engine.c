@@ -277,6 +277,7 @@ static void on_birth(aq_tracer *t, aq_task *k, int event)
         p->space = k->proc->space;
     child = aq_task_add(t, (pid_t)tid, p);
     child->flags = 0;
+    child->no_counter = k->no_counter;
     aq_decode_child(t, k, child);
     if (aq_engine_wait(child, &status) && (WIFEXITED(status) || WIFSIGNALED(status)))
         aq_task_bury(t, child, status), p = NULL;
@@ -301,6 +302,7 @@ static void on_exec(aq_tracer *t, aq_task *k)
     p = k->proc;
     p->space = ++t->next_space;
     p->undumpable = false;
+    p->vdso = 0;
     t->started = true;
     k->wants_exit = true;
     aq_fd_forget_all(t, k);
@@ -419,10 +421,10 @@ static bool run_call(aq_task *k, long *result, int *status)
     return true;
 }
 
-/* Runs one call in the name of a task that stands at the exit of a call: its next instructions are
- * lent to us. Used where only the task itself can act (unmapping, prctl). Signals wait meanwhile.
- */
-bool aq_engine_inject(aq_task *k, long nr, const uint64_t args[6], long *result, int *status)
+/* Runs one call in the name of a task that stands at the exit of a call, where only the task itself
+ * can act (mapping, prctl). Signals wait meanwhile. */
+bool aq_engine_inject(aq_task *k, uint64_t at, long nr, const uint64_t args[6], long *result,
+                      int *status)
 {
     static const unsigned char insn[2] = {0x0f, 0x05};
     struct user_regs_struct before, r;
@@ -431,23 +433,26 @@ bool aq_engine_inject(aq_task *k, long nr, const uint64_t args[6], long *result,
 
     *result = -EFAULT;
     errno = 0;
-    if (aq_regs_load(k, &before) == 0)
+    if (aq_regs_load(k, &before) == 0 && !at)
         word = (unsigned long)ptrace(PTRACE_PEEKTEXT, k->tid, before.rip, 0);
     if (errno != 0 || ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask) != 0)
         return true;
     patched = word;
     memcpy(&patched, insn, sizeof insn);
     r = before;
+    r.rip = at ? at : before.rip;
     r.rax = (unsigned long long)nr;
     r.orig_rax = (unsigned long long)-1;
     r.rdi = args[0], r.rsi = args[1], r.rdx = args[2];
     r.r10 = args[3], r.r8 = args[4], r.r9 = args[5];
     ptrace(PTRACE_SETSIGMASK, k->tid, sizeof all, &all);
-    ptrace(PTRACE_POKETEXT, k->tid, before.rip, patched);
+    if (!at)
+        ptrace(PTRACE_POKETEXT, k->tid, before.rip, patched);
     ptrace(PTRACE_SETREGS, k->tid, 0, &r);
     if (!run_call(k, result, status))
         return false;
-    ptrace(PTRACE_POKETEXT, k->tid, before.rip, word);
+    if (!at)
+        ptrace(PTRACE_POKETEXT, k->tid, before.rip, word);
     ptrace(PTRACE_SETREGS, k->tid, 0, &before);
     ptrace(PTRACE_SETSIGMASK, k->tid, sizeof mask, &mask);
     return true;
@@ -629,6 +634,7 @@ aq_tracer *aq_tracer_new(const aq_tracer_plan *plan, aq_recorder *rec)
     t->plan = *plan;
     t->rec = rec;
     t->activity = 1;
+    aq_image_prepare(t);
     return t;
 }
 
@@ -682,5 +688,6 @@ void aq_tracer_free(aq_tracer *t)
     aq_decode_close(t);
     aq_timer_free(t);
     aq_face_free(t);
+    free(t->vdso);
     free(t);
 }

@@ -1,11 +1,9 @@
-/* A new program: the vDSO is taken away, so that every look at the clock is a call that we see, and
- * births are kept in our sight. */
-#include <elf.h>
+/* New programs and births. What of a new program's memory must change is in image.c; births are
+ * kept in our sight. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,75 +12,12 @@
 #include "base/cleanup.h"
 #include "observe/decode.h"
 
-enum { AUXV_ENTRIES = 64, STACK_WORDS = 1 << 20, RANDOM_BYTES = 16 };
-
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
 #endif
-
-/* The auxiliary vector follows the environment on the new stack; the kernel made it, so it is
- * there, but a bound keeps a surprise short. */
-static uint64_t find_auxv(const aq_task *k, uint64_t sp)
-{
-    uint64_t at, word = 0, words = 0;
-
-    if (!aq_tracee_get(k, sp, &word, sizeof word) || word > STACK_WORDS)
-        return 0;
-    at = sp + 8 * (word + 2);
-    do {
-        uint64_t chunk[64];
-        ssize_t n = aq_tracee_read(k, at, chunk, sizeof chunk);
-
-        if (n < 8)
-            return 0;
-        for (ssize_t i = 0; i < n / 8; i++, at += 8)
-            if (chunk[i] == 0)
-                return at + 8;
-        words += 64;
-    } while (words < STACK_WORDS);
-    return 0;
-}
-
-/* From these bytes a program makes the canaries of its stack and hides its pointers. */
-static void seed(aq_tracer *t, aq_task *k, uint64_t at)
-{
-    char bytes[RANDOM_BYTES];
-
-    aq_entropy_bytes(t, k, bytes, sizeof bytes);
-    if (!aq_tracee_put(k, at, bytes, sizeof bytes))
-        aq_unseen(t, k, "entropy");
-}
-
-static void change_auxv(aq_tracer *t, aq_task *k, uint64_t sp)
-{
-    uint64_t at = find_auxv(k, sp), v[2 * AUXV_ENTRIES];
-    ssize_t n = at ? aq_tracee_read(k, at, v, sizeof v) : 0;
-
-    for (ssize_t i = 0; i + 1 < n / 8 && v[i] != AT_NULL; i += 2)
-        if (v[i] == AT_SYSINFO_EHDR) {
-            uint64_t ignore = AT_IGNORE;
-
-            aq_tracee_put(k, at + 8 * (uint64_t)i, &ignore, sizeof ignore);
-        } else if (v[i] == AT_RANDOM && t->plan.machine) {
-            seed(t, k, v[i + 1]);
-        }
-}
-
-static bool find_vdso(const aq_mapping *m, void *arg)
-{
-    aq_mapping *all = arg;
-
-    if (strcmp(m->name, "[vdso]") != 0 && strncmp(m->name, "[vvar", 5) != 0)
-        return false;
-    if (!all->from || m->from < all->from)
-        all->from = m->from;
-    if (m->to > all->to)
-        all->to = m->to;
-    return false; /* there may be more */
-}
 
 /* A program that its user may run and not read is kept from us by the kernel, unless we have rights
  * over its owner. It is not run: a direct call is refused (aq_try_exec), and where it is another's
@@ -94,37 +29,16 @@ static bool is_hidden(const aq_task *k, uint64_t sp)
     return aq_tracee_read(k, sp, &c, 1) == -EPERM;
 }
 
-/* A program that kept its vDSO, by a filter that forbids to unmap, would read the clock unseen: it
- * is not run. False when the task has ended. */
-static bool take_away(aq_tracer *t, aq_task *k, const aq_mapping *vdso)
-{
-    const uint64_t args[6] = {vdso->from, vdso->to - vdso->from};
-    long result;
-    int status;
-
-    if (!aq_engine_inject(k, SYS_munmap, args, &result, &status)) {
-        k->row = NULL;
-        aq_engine_stopped(t, k, status);
-        return false;
-    }
-    if (result != 0) {
-        aq_unseen(t, k, "clock");
-        kill(k->proc->pid, SIGKILL);
-    }
-    return true;
-}
-
 /* At the EXEC stop the new image is there and has not run. Its call still has to return before it
  * can make one for us. */
 void aq_exec_done(aq_tracer *t, aq_task *k)
 {
     struct user_regs_struct r;
-    aq_mapping vdso = {0};
     int status;
 
     aq_decode_exec(t, k);
     if (aq_regs_load(k, &r) == 0)
-        change_auxv(t, k, r.rsp);
+        aq_image_seed(t, k, r.rsp);
     if (is_hidden(k, r.rsp)) {
         aq_unseen(t, k, "program");
         kill(k->proc->pid, SIGKILL);
@@ -138,9 +52,11 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
         aq_engine_stopped(t, k, status);
         return;
     }
-    aq_tracee_maps(k, find_vdso, &vdso);
-    if (vdso.from && !take_away(t, k, &vdso))
+    if (!aq_image_settle(t, k, r.rsp, &status)) {
+        k->row = NULL;
+        aq_engine_stopped(t, k, status);
         return;
+    }
     k->row = NULL;
     k->retry = k->wants_exit = false;
     k->state = AQ_TASK_READY;

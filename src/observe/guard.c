@@ -10,18 +10,22 @@
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #endif
 
-/* The time stamp counter stays ours; a program that asks is told that it is readable, and it is. */
+/* Reading the time stamp counter always traps, whatever a program asks for; what it asked for
+ * decides what then happens (signals.c). */
 aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
 {
-    uint32_t enabled = PR_TSC_ENABLE;
+    uint32_t mode = k->no_counter ? PR_TSC_SIGSEGV : PR_TSC_ENABLE;
     uint64_t value = aq_regs_arg(k, 1);
 
     (void)t;
     switch ((int)aq_regs_arg(k, 0)) {
     case PR_SET_TSC:
-        return aq_answer(k, value - 1 < 2 ? 0 : -EINVAL);
+        if ((uint32_t)value != PR_TSC_ENABLE && (uint32_t)value != PR_TSC_SIGSEGV)
+            return aq_answer(k, -EINVAL);
+        k->no_counter = (uint32_t)value == PR_TSC_SIGSEGV;
+        return aq_answer(k, 0);
     case PR_GET_TSC:
-        return aq_answer(k, aq_tracee_put(k, value, &enabled, sizeof enabled) ? 0 : -EFAULT);
+        return aq_answer(k, aq_tracee_put(k, value, &mode, sizeof mode) ? 0 : -EFAULT);
     /* The kernel would hide its memory and its descriptors from us where we are an ordinary user.
      */
     case PR_SET_DUMPABLE:

@@ -139,6 +139,7 @@ struct aq_task {
     bool patched;     /* arguments were changed for the kernel: give the old ones back at exit */
     bool retry;       /* not the first attempt of this call */
     bool at_exit;     /* parked after an attempt that ran: stopped at its exit, not its entry */
+    bool no_counter;  /* it asked for a signal where it reads the time stamp counter */
     bool interrupted; /* a signal ends the wait: the kernel runs the call and says how */
     bool wants_exit;  /* resume with a stop at the exit of the call */
     bool masked;      /* the call has a signal mask of its own, `mask` */
@@ -209,16 +210,17 @@ struct aq_proc {
     pid_t pid;
     int pidfd; /* made on first use, or -1 */
     uint32_t ordinal;
-    uint32_t parent;         /* ordinal */
-    uint64_t space;          /* address space: shared after CLONE_VM, new after exec */
-    uint32_t tasks, threads; /* alive; ever made */
-    uint64_t cpu, children;  /* virtual time used: by its tasks, by children that it waited for */
-    uint64_t born;           /* virtual time at which it was made */
-    int fd_space;            /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
-    pid_t inner;             /* its number in its own pid namespace, 0 while not asked for */
-    int fd_folder;           /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
-    bool undumpable;         /* asked to be: PR_SET_DUMPABLE, which the kernel is not told */
-    bool split;              /* some of its threads have descriptor tables of their own */
+    uint32_t parent;           /* ordinal */
+    uint64_t space;            /* address space: shared after CLONE_VM, new after exec */
+    uint32_t tasks, threads;   /* alive; ever made */
+    uint64_t cpu, children;    /* virtual time used: by its tasks, by children that it waited for */
+    uint64_t born;             /* virtual time at which it was made */
+    int fd_space;              /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
+    pid_t inner;               /* its number in its own pid namespace, 0 while not asked for */
+    int fd_folder;             /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
+    uint64_t vdso, vdso_bytes; /* our library in its memory; 0: there is none */
+    bool undumpable;           /* asked to be: PR_SET_DUMPABLE, which the kernel is not told */
+    bool split;                /* some of its threads have descriptor tables of their own */
     struct aq_flood_table *flood;
     aq_fd fds[AQ_FD_SLOTS];
     uint32_t counts[AQ_CALL_NUMBERS];
@@ -264,6 +266,7 @@ struct aq_tracer {
     struct aq_timers *timers;
     struct aq_talks *talks;
     struct aq_faces *faces;   /* of the machine that does not exist; face_proc.c */
+    uint8_t *vdso;            /* the library that programs get */
     aq_ended ended[AQ_ENDED]; /* the newest */
     uint32_t next_ended;
 };
@@ -274,7 +277,8 @@ aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select,
     aq_try_lock, aq_try_file_lock, aq_try_watch, aq_try_limit, aq_try_ipc, aq_try_open,
     aq_try_futex, aq_try_sleep, aq_try_time, aq_try_timer, aq_try_signal_wait, aq_try_yield,
     aq_try_clone, aq_try_exec, aq_try_exit, aq_try_prctl, aq_try_seccomp, aq_try_ptrace,
-    aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage;
+    aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage, aq_try_advice, aq_try_remap,
+    aq_try_arch;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_usage(aq_tracer *t, aq_task *k, long *result);
@@ -288,6 +292,7 @@ aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_remap(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
@@ -363,8 +368,10 @@ void aq_engine_stopped(aq_tracer *t, aq_task *k, int status);
 /* Waits for this task's next stop, whatever interrupts us; false when there is none. */
 bool aq_engine_wait(const aq_task *k, int *status);
 void aq_engine_drain(aq_tracer *t); /* stops that arrived meanwhile */
-/* False when the task has ended; `status` says how. */
-bool aq_engine_inject(aq_task *k, long nr, const uint64_t args[6], long *result, int *status);
+/* The task makes a call for us; `at`: an instruction that does so, 0: its own next one is lent.
+ * False when the task has ended; `status` says how. */
+bool aq_engine_inject(aq_task *k, uint64_t at, long nr, const uint64_t args[6], long *result,
+                      int *status);
 
 /* sched.c */
 void aq_park(aq_tracer *t, aq_task *k, aq_park_kind kind);
@@ -380,6 +387,7 @@ bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody els
 
 /* clock.c */
 uint64_t aq_clock_now(const aq_tracer *t, int id);        /* in nanoseconds of that clock */
+uint64_t aq_clock_counter(const aq_tracer *t);            /* the time stamp counter */
 void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads); /* for one call, or look at the clock */
 void aq_clock_left(aq_tracer *t, aq_task *k); /* to the task, of a sleep that is interrupted */
 /* The call ends at the time that lies at `at` in the task; 0 there: it has none. -EFAULT, -EINVAL.
@@ -410,9 +418,16 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 
 /* touch.c: can this call neither see nor change anything in the world's writable places? */
 bool aq_touches_nothing(const aq_task *k);
+
 /* face_proc.c: files of /proc that tell of the machine, answered with its facts. */
 aq_step aq_face_read(aq_tracer *t, aq_task *k, const aq_fd *f); /* RUN: the kernel may answer */
 void aq_face_free(aq_tracer *t);
+
+/* image.c: a new program, at its stack pointer. */
+void aq_image_prepare(aq_tracer *t);
+void aq_image_seed(aq_tracer *t, aq_task *k, uint64_t sp);
+/* False when the task has ended; `status` says how. */
+bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status);
 
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);

@@ -10,7 +10,10 @@
 #error "the engine knows the registers of x86-64 only"
 #endif
 
-enum { SYSCALL_LEN = 2 }; /* of the instruction 0f 05 */
+enum {
+    SYSCALL_LEN = 2, /* of the instruction 0f 05 */
+    INSTRUCTION_MOST = 15,
+};
 
 static unsigned long long *argument(struct user_regs_struct *r, int n)
 {
@@ -102,24 +105,47 @@ int aq_regs_store(aq_task *k)
     return ptrace(PTRACE_SETREGS, k->tid, 0, &k->regs) == 0 ? 0 : -errno;
 }
 
+/* Prefixes mean nothing to these instructions; so many of them as fit into one. */
+static bool is_prefix(unsigned char c)
+{
+    switch (c) {
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x64:
+    case 0x65:
+    case 0x66:
+    case 0x67:
+    case 0xf2:
+    case 0xf3:
+        return true;
+    default:
+        return c >= 0x40 && c <= 0x4f;
+    }
+}
+
 bool aq_regs_counter(aq_task *k, uint64_t value)
 {
     struct user_regs_struct r;
-    unsigned char code[3] = {0};
-    int len = 0;
+    unsigned char code[INSTRUCTION_MOST + 2] = {0};
+    ssize_t n;
+    int at = 0, len = 0;
 
-    if (aq_regs_load(k, &r) != 0 || aq_tracee_read(k, r.rip, code, sizeof code) < 2)
+    if (aq_regs_load(k, &r) != 0 || (n = aq_tracee_read(k, r.rip, code, INSTRUCTION_MOST)) < 2)
         return false;
-    if (code[0] == 0x0f && code[1] == 0x31) { /* rdtsc */
+    while (at < n && is_prefix(code[at]))
+        at++;
+    if (code[at] == 0x0f && code[at + 1] == 0x31) { /* rdtsc */
         len = 2;
-    } else if (code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9) { /* rdtscp */
+    } else if (code[at] == 0x0f && code[at + 1] == 0x01 && code[at + 2] == 0xf9) { /* rdtscp */
         len = 3;
         r.rcx = 0;
     }
-    if (!len)
+    if (!len || at + len > n)
         return false;
     r.rax = (uint32_t)value;
     r.rdx = value >> 32;
-    r.rip += (unsigned)len;
+    r.rip += (unsigned)(at + len);
     return ptrace(PTRACE_SETREGS, k->tid, 0, &r) == 0;
 }

@@ -49,6 +49,8 @@ aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent)
     p->pidfd = -1;
     p->undumpable = parent && parent->undumpable;
     p->born = t->clock;
+    p->vdso_bytes = parent ? parent->vdso_bytes : 0;
+    p->vdso = parent ? parent->vdso : 0;
     p->ordinal = t->next_proc++;
     p->parent = parent ? parent->ordinal : 0;
     p->space = ++t->next_space;
@@ -202,6 +204,7 @@ void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former)
     k->in = f->in;
     k->look = f->look;
     k->patched = f->patched;
+    k->no_counter = f->no_counter;
     f->look = NULL;
     if (t->running == f)
         t->running = k;

@@ -66,14 +66,12 @@ static void untraced(void)
 /* Clocks that need no call: the kernel's page of them, and the counter of the processor. */
 static void quiet_clocks(void)
 {
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[512];
-    long pages = 0, read = 0;
+    const unsigned char *library = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+    long ticking = 0, read = 0;
 
-    while (maps && fgets(line, sizeof line, maps))
-        pages += strstr(line, "[vdso]") || strstr(line, "[vvar");
-    say("clock-pages", maps ? pages : -1);
-    say("clock-address", getauxval(AT_SYSINFO_EHDR) != 0);
+    for (int i = 1; library && i <= 4 * 4096; i++)
+        ticking += library[-i] != 0;
+    say("clock-pages", ticking);
     say("tsc-set", prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0));
     for (int i = 0; i < 100; i++)
         read += __builtin_ia32_rdtsc() > 0;

@@ -1,0 +1,235 @@
+/* A new program in memory, before its first instruction. The kernel put some things there that tell
+ * of the host or of chance: random bytes, and a library with pages of the host's clock beside it.
+ * The bytes become the world's. The library becomes our own (vdso.h), whose functions make calls;
+ * the clock's pages go, and an empty one that nobody asks is in their place. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/process.h"
+#include "observe/internal.h"
+#include "observe/vdso.h"
+
+enum {
+    AUXV_ENTRIES = 64,
+    STACK_WORDS = 1 << 20,
+    RANDOM_BYTES = 16,
+    PAGE = 4096,
+    CLOCK_PAGES = 4,         /* beside the library of most kernels */
+    DONTNEED_LOCKED = 24,    /* MADV_DONTNEED_LOCKED */
+    MAP_VDSO_FIRST = 0x2001, /* ARCH_MAP_VDSO_X32, _32, _64 */
+    MAP_VDSO_LAST = 0x2003,
+};
+
+/* ---- the auxiliary vector ---- */
+
+/* It follows the environment on the new stack; the kernel made it, so it is there, but a bound
+ * keeps a surprise short. */
+static uint64_t find_auxv(const aq_task *k, uint64_t sp)
+{
+    uint64_t at, word = 0, words = 0;
+
+    if (!aq_tracee_get(k, sp, &word, sizeof word) || word > STACK_WORDS)
+        return 0;
+    at = sp + 8 * (word + 2);
+    do {
+        uint64_t chunk[64];
+        ssize_t n = aq_tracee_read(k, at, chunk, sizeof chunk);
+
+        if (n < 8)
+            return 0;
+        for (ssize_t i = 0; i < n / 8; i++, at += 8)
+            if (chunk[i] == 0)
+                return at + 8;
+        words += 64;
+    } while (words < STACK_WORDS);
+    return 0;
+}
+
+/* Where the value of this entry is; 0: there is none. */
+static uint64_t find_entry(const aq_task *k, uint64_t sp, uint64_t type, uint64_t *value)
+{
+    uint64_t at = find_auxv(k, sp), v[2 * AUXV_ENTRIES];
+    ssize_t n = at ? aq_tracee_read(k, at, v, sizeof v) : 0;
+
+    for (ssize_t i = 0; i + 1 < n / 8 && v[i] != AT_NULL; i += 2)
+        if (v[i] == type) {
+            *value = v[i + 1];
+            return at + 8 * (uint64_t)i;
+        }
+    return 0;
+}
+
+/* From these bytes a program makes the canaries of its stack and hides its pointers. */
+void aq_image_seed(aq_tracer *t, aq_task *k, uint64_t sp)
+{
+    char bytes[RANDOM_BYTES];
+    uint64_t at = 0;
+
+    if (!t->plan.machine || !find_entry(k, sp, AT_RANDOM, &at))
+        return;
+    aq_entropy_bytes(t, k, bytes, sizeof bytes);
+    if (!aq_tracee_put(k, at, bytes, sizeof bytes))
+        aq_unseen(t, k, "entropy");
+}
+
+/* ---- the library ---- */
+
+typedef struct places {
+    uint64_t vdso, vdso_end, clock, clock_end, clock_bytes;
+} places;
+
+static bool find_places(const aq_mapping *m, void *arg)
+{
+    places *p = arg;
+
+    if (strcmp(m->name, "[vdso]") == 0)
+        p->vdso = m->from, p->vdso_end = m->to;
+    if (strncmp(m->name, "[vvar", 5) != 0)
+        return false; /* there may be more */
+    if (!p->clock || m->from < p->clock)
+        p->clock = m->from;
+    if (m->to > p->clock_end)
+        p->clock_end = m->to;
+    p->clock_bytes += m->to - m->from;
+    return false;
+}
+
+void aq_image_prepare(aq_tracer *t)
+{
+    const char *text = t->plan.machine ? aq_machine_fact(t->plan.machine, "kernel.version") : NULL;
+
+    t->vdso = aq_alloc(AQ_VDSO_BYTES);
+    aq_vdso_make(text ? aq_vdso_version(text) : 0, t->vdso);
+}
+
+/* Only this file of /proc writes where the program itself may not. The pages are copies then, of
+ * this process and of those that it forks. What is left of the kernel's library is overwritten with
+ * nothing. */
+static bool write_library(const aq_tracer *t, const aq_task *k, const places *p)
+{
+    static const uint8_t nothing[PAGE];
+    char path[64];
+    aq_auto_fd int fd = -1;
+
+    snprintf(path, sizeof path, "%s/%d/mem", aq_process_proc(), k->tid);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || lseek(fd, (off_t)p->vdso, SEEK_SET) != (off_t)p->vdso ||
+        write(fd, t->vdso, AQ_VDSO_BYTES) != AQ_VDSO_BYTES)
+        return false;
+    for (uint64_t at = p->vdso + AQ_VDSO_BYTES; at < p->vdso_end; at += PAGE)
+        if (write(fd, nothing, PAGE) != PAGE)
+            return false;
+    return true;
+}
+
+/* The empty pages lie where the clock's did, and are as many as most kernels have: all are covered
+ * first, since the kernel gives its own back only as a whole. */
+static bool cover_clock(aq_task *k, const places *p, long *result, int *status)
+{
+    const uint64_t call = p->vdso + AQ_VDSO_CALL, most = CLOCK_PAGES * PAGE;
+    const uint64_t cover[6] = {p->clock, p->clock_bytes, PROT_READ,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL};
+    const uint64_t rest[6] = {p->clock, p->clock_bytes - most};
+
+    if (!aq_engine_inject(k, call, SYS_mmap, cover, result, status))
+        return false;
+    *result = *result == (long)p->clock ? 0 : -EFAULT;
+    if (*result == 0 && p->clock_bytes > most)
+        return aq_engine_inject(k, call, SYS_munmap, rest, result, status);
+    return true;
+}
+
+/* Takes it away altogether, where ours cannot be put there. */
+static bool take_away(aq_task *k, const places *p, uint64_t sp, long *result, int *status)
+{
+    uint64_t from = p->clock && p->clock < p->vdso ? p->clock : p->vdso;
+    uint64_t to = p->clock_end > p->vdso_end ? p->clock_end : p->vdso_end;
+    const uint64_t args[6] = {from, to - from}, ignore = AT_IGNORE;
+    uint64_t value, at = find_entry(k, sp, AT_SYSINFO_EHDR, &value);
+
+    if (at)
+        aq_tracee_put(k, at, &ignore, sizeof ignore);
+    return aq_engine_inject(k, 0, SYS_munmap, args, result, status);
+}
+
+/* A program that kept the host's clock, by a filter that forbids to unmap, would read it unseen: it
+ * is not run. */
+bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status)
+{
+    places p = {0};
+    long result = 0;
+    bool alive = true, whole;
+
+    aq_tracee_maps(k, find_places, &p);
+    whole = p.clock && p.vdso && p.clock_end - p.clock == p.clock_bytes;
+    if (whole && write_library(t, k, &p)) {
+        k->proc->vdso = p.vdso;
+        k->proc->vdso_bytes = p.vdso_end - p.vdso;
+        alive = cover_clock(k, &p, &result, status);
+    } else if (p.vdso || p.clock) {
+        alive = take_away(k, &p, sp, &result, status);
+    }
+    if (alive && result != 0) {
+        aq_unseen(t, k, "clock");
+        kill(k->proc->pid, SIGKILL);
+    }
+    return alive;
+}
+
+/* ---- what a program does to the library ---- */
+
+static bool on_library(const aq_task *k, uint64_t at, uint64_t len)
+{
+    const aq_proc *p = k->proc;
+    uint64_t to;
+
+    if (__builtin_add_overflow(at, len, &to))
+        to = UINT64_MAX;
+    return p->vdso && at < p->vdso + p->vdso_bytes && to > p->vdso;
+}
+
+/* To drop its pages would bring the kernel's own back. Nobody can see that they were not dropped:
+ * they would come back with the same content. */
+aq_step aq_try_advice(aq_tracer *t, aq_task *k)
+{
+    int advice = (int)aq_regs_arg(k, 2);
+
+    (void)t;
+    if ((advice == MADV_DONTNEED || advice == DONTNEED_LOCKED) &&
+        on_library(k, aq_regs_arg(k, 0), aq_regs_arg(k, 1)))
+        return aq_answer(k, 0);
+    return AQ_STEP_GO;
+}
+
+aq_step aq_try_remap(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    return on_library(k, aq_regs_arg(k, 0), aq_regs_arg(k, 1)) ? AQ_STEP_RUN : AQ_STEP_GO;
+}
+
+/* The kernel moves it as a whole or not at all. */
+aq_step aq_after_remap(aq_tracer *t, aq_task *k, long *result)
+{
+    (void)t;
+    if (*result > 0 && aq_regs_arg(k, 0) == k->proc->vdso)
+        k->proc->vdso = (uint64_t)*result;
+    return AQ_STEP_RUN;
+}
+
+/* The kernel would map its library once more, with the clock's pages, for whoever gave ours back.
+ */
+aq_step aq_try_arch(aq_tracer *t, aq_task *k)
+{
+    uint64_t option = aq_regs_arg(k, 0);
+
+    (void)t;
+    return option >= MAP_VDSO_FIRST && option <= MAP_VDSO_LAST ? aq_answer(k, -EEXIST) : AQ_STEP_GO;
+}

@@ -1,0 +1,83 @@
+"""The clocks that a program reads without a call: the library of the kernel, the pages beside it, the counter of the
+processor. All of them say virtual time, and nothing brings the host's back."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, open_to_others
+from test_truth import BUILD
+
+FUNCTIONS = {"monotonic": 1, "coarse": 1, "invalid": -22, "resolution": 1, "day": 1, "time": 1, "cpu": 1}
+KHZ = 2995200  # cpu.mhz of rules/decoys/machine.pack
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clocks")
+    open_to_others(folder)
+    shutil.copy(BUILD / "tests/observe/clocks", folder / "clocks")
+    return folder
+
+
+def run(place, *command, options=()):
+    done = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", "1", "--quiet", *options, "--", *command],
+                          cwd=place, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    return done.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def said(place):
+    """(name, number) in order, and the events."""
+    out = run(place, "./clocks", options=["--events", place / "events.jsonl"])
+    events = [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
+    return [(line.split()[0], int(line.split()[1])) for line in out.splitlines()], events
+
+
+def test_the_library_makes_calls(said):
+    rows, events = said
+    at = rows.index(("functions", 1))
+    assert ("there", 1) in rows and dict(rows[at + 1:at + 8]) == FUNCTIONS
+    clocks = {(e["args"]["call"], e["args"]["clock"]) for e in events if e.get("op") == "now"}
+    assert {("clock_gettime", 1), ("clock_gettime", 5), ("gettimeofday", 0), ("time", 0)} <= clocks
+
+
+def test_nothing_brings_the_hosts_clock_back(said):
+    rows, _ = said
+    names = [name for name, _ in rows]
+    assert dict(rows)["clock-page"] == 0, "the pages of the clock are empty"
+    dropped, moved = names.index("dropped"), names.index("moved")
+    assert rows[dropped:dropped + 3] == [("dropped", 0), ("dropped-locked", 0), ("same", 1)]
+    assert dict(rows[dropped + 3:moved]) == FUNCTIONS
+    assert rows[moved:moved + 2] == [("moved", 1), ("same", 1)]
+    assert dict(rows[moved + 2:moved + 9]) == FUNCTIONS
+    assert rows[-3:] == [("same-in-child", 1), ("unmapped", 0), ("once-more", 17)]
+
+
+def test_the_counter_runs_at_the_machines_rate(said):
+    rows = dict(said[0])
+    assert abs(rows["khz"] - KHZ) < KHZ / 1000 and abs(rows["since-start"] - KHZ) <= 1
+    assert rows["forward"] == 1 and rows["aux"] < 4
+
+
+def test_what_was_asked_of_the_counter_is_what_happens(place, said):
+    """As natively, where nobody traps it."""
+    native = subprocess.run([place / "clocks", "no library"], stdout=subprocess.PIPE, timeout=60, check=True)
+    rows = [line.split() for line in native.stdout.decode().splitlines()]
+    first = [name for name, _ in said[0]].index("set-odd")
+    asked = [[name, str(value)] for name, value in said[0][first:first + 11]]
+    assert asked == [row for row in rows if row[0] not in ("khz", "forward", "aux", "since-start")]
+
+
+def test_maps_and_vector_agree(place):
+    """The library is where the vector says, in the file as on the stack; the empty pages right below."""
+    code = ("import ctypes, struct; v = open('/proc/self/auxv', 'rb').read(); "
+            "v = dict(struct.unpack('QQ', v[i:i + 16]) for i in range(0, len(v), 16)); "
+            "g = ctypes.CDLL(None).getauxval; g.restype = ctypes.c_ulong; "
+            "rows = [r.split() for r in open('/proc/self/maps')]; "
+            "i = [r[-1] for r in rows].index('[vdso]'); at = [int(x, 16) for x in rows[i][0].split('-')]; "
+            "below = [int(x, 16) for x in rows[i - 1][0].split('-')]; "
+            "print(v[33] == g(33) == at[0] == below[1], at[1] - at[0], below[1] - below[0], rows[i][1], rows[i - 1][1])")  # fmt: skip
+    assert run(place, "/usr/bin/python3", "-c", code).split() == ["True", "8192", "16384", "r-xp", "r--p"]
