@@ -99,6 +99,7 @@ static void tell_process(aq_tracer *t, aq_task *k, const char *name, aq_veil_pro
     of->children_ns = p->children;
     of->born_ns = p->born;
     of->calls = calls_of(p);
+    of->vdso = p->vdso;
     of->running = q == k;
     of->halted = q && q->state == AQ_TASK_HALTED;
 }

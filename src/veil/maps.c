@@ -8,16 +8,16 @@
 
 #include "model/place.h"
 
-enum { NAME_AT = 72 }; /* column of the name in a row of maps */
+enum { NAME_AT = 73 }; /* column of the name in a row of maps */
 
 /* "7f12-7f34 r-xp 00002000 fe:01 1234   /bin/cat" */
 typedef struct row {
     const char *range, *access, *offset, *device, *name;
     size_t range_len, access_len, offset_len, device_len, name_len;
-    uint64_t inode, size_kb;
+    uint64_t inode, size_kb, to;
 } row;
 
-static bool is_range(const char *word, size_t len, uint64_t *kb)
+static bool is_range(const char *word, size_t len, uint64_t *end, uint64_t *kb)
 {
     const char *dash = memchr(word, '-', len);
     size_t first = dash ? (size_t)(dash - word) : 0;
@@ -27,6 +27,7 @@ static bool is_range(const char *word, size_t len, uint64_t *kb)
         return false;
     from = aq_word_number(word, first, 16);
     to = aq_word_number(dash + 1, len - first - 1, 16);
+    *end = to;
     *kb = to > from ? (to - from) / 1024 : 0;
     return aq_word_hex(word, len) == first &&
            aq_word_hex(dash + 1, len - first - 1) == len - first - 1;
@@ -39,7 +40,7 @@ static bool read_row(const char *line, size_t len, row *r)
     size_t n;
 
     if (!aq_word_next(&l, &r->range, &r->range_len) ||
-        !is_range(r->range, r->range_len, &r->size_kb) ||
+        !is_range(r->range, r->range_len, &r->to, &r->size_kb) ||
         !aq_word_next(&l, &r->access, &r->access_len) || r->access_len != 4 ||
         !aq_word_next(&l, &r->offset, &r->offset_len) ||
         !aq_word_next(&l, &r->device, &r->device_len) || !memchr(r->device, ':', r->device_len) ||
@@ -83,9 +84,17 @@ static void add_device(const row *r, aq_buf *ret)
     aq_buf_addf(ret, "%02x:%02x", m->major, m->minor);
 }
 
+/* The pages of the kernel's clock, in whose place are others without a name. */
+static bool is_clock(const aq_veil_scene *s, const row *r)
+{
+    return s->of.vdso && r->to == s->of.vdso && r->name_len == 0 && r->inode == 0 &&
+           memcmp(r->access, "r--p", 4) == 0;
+}
+
 static void add_row(const aq_veil_scene *s, const row *r, aq_buf *ret)
 {
-    size_t start = ret->len, used;
+    const char *name = is_clock(s, r) ? "[vvar]" : r->name;
+    size_t start = ret->len, name_len = is_clock(s, r) ? 6 : r->name_len, used;
     uint64_t inode = r->inode;
 
     if (inode && s->inode)
@@ -98,10 +107,10 @@ static void add_row(const aq_veil_scene *s, const row *r, aq_buf *ret)
     aq_buf_addc(ret, ' ');
     add_device(r, ret);
     aq_buf_addf(ret, " %" PRIu64 " ", inode);
-    if (r->name_len > 0) {
+    if (name_len > 0) {
         used = ret->len - start;
         aq_buf_addf(ret, "%*s", used < NAME_AT ? (int)(NAME_AT - used) : 1, "");
-        aq_buf_add(ret, r->name, r->name_len);
+        aq_buf_add(ret, name, name_len);
     }
     aq_buf_addc(ret, '\n');
 }

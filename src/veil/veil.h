@@ -24,6 +24,7 @@ typedef struct aq_veil_process {
     uint64_t cpu_ns, children_ns; /* used by it, by children that it waited for */
     uint64_t born_ns;             /* since the start of the world */
     uint64_t calls;               /* that it made */
+    uint64_t vdso;                /* where that lies; right below are the pages of the clock */
     int parent;                   /* what to say instead of the kernel's number; 0: nothing */
     bool running, halted;         /* the one whose turn it is; stopped by job control */
     bool no_new_privileges;       /* asked for by itself */

@@ -79,5 +79,5 @@ def test_maps_and_vector_agree(place):
             "rows = [r.split() for r in open('/proc/self/maps')]; "
             "i = [r[-1] for r in rows].index('[vdso]'); at = [int(x, 16) for x in rows[i][0].split('-')]; "
             "below = [int(x, 16) for x in rows[i - 1][0].split('-')]; "
-            "print(v[33] == g(33) == at[0] == below[1], at[1] - at[0], below[1] - below[0], rows[i][1], rows[i - 1][1])")  # fmt: skip
-    assert run(place, "/usr/bin/python3", "-c", code).split() == ["True", "8192", "16384", "r-xp", "r--p"]
+            "print(v[33] == g(33) == at[0] == below[1], at[1] - at[0], below[1] - below[0], rows[i][1], rows[i - 1][1], rows[i - 1][-1])")  # fmt: skip
+    assert run(place, "/usr/bin/python3", "-c", code).split() == ["True", "8192", "16384", "r-xp", "r--p", "[vvar]"]
