@@ -92,6 +92,16 @@ void aq_unseen(aq_tracer *t, aq_task *k, const char *what)
     aq_note(t, k, &e);
 }
 
+void aq_preempted(aq_tracer *t, aq_task *k, const char *why)
+{
+    aq_event e = aq_event_of(AQ_EVENT_SYSCALL, "preempted");
+
+    t->end.preempted = true;
+    aq_event_object(&e, k->proc->exe);
+    aq_event_text(&e, "why", why);
+    aq_note_proc(t, k->proc, k->ordinal, &e);
+}
+
 /* ---- paths ---- */
 
 /* A bad pointer is the task's own fault. Memory that we may not read at all (it made itself

@@ -149,10 +149,25 @@ void aq_decode_exec(aq_tracer *t, aq_task *k)
     put_arguments(&e, argv, n > 0 ? (size_t)n : 0);
     if (l->path_len > 0 && k->row && strcmp(l->path, exe) != 0)
         aq_event_bytes(&e, "given", l->path, l->path_len, l->path_cut);
+    if (k->caller)
+        aq_event_number(&e, "caller", k->caller);
+    k->caller = 0;
     aq_note(t, k, &e);
 }
 
 /* ---- signals and control ---- */
+
+/* Who sent it, while we still know; a child that ended counts. */
+static void put_sender(aq_tracer *t, aq_task *k, const siginfo_t *s, aq_event *e)
+{
+    bool sent = s->si_code == SI_USER || s->si_code == SI_TKILL || s->si_code == SI_QUEUE ||
+                (s->si_signo == SIGCHLD && s->si_code > 0);
+    const aq_proc *p = sent ? aq_proc_inner(t, k, s->si_pid) : NULL;
+    const aq_ended *ended = sent && !p ? aq_usage_ended(t, s->si_pid) : NULL;
+
+    if (p || ended)
+        aq_event_number(e, "from", p ? p->ordinal : ended->ordinal);
+}
 
 void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s)
 {
@@ -160,6 +175,25 @@ void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s)
 
     aq_event_number(&e, "signal", s->si_signo);
     aq_event_number(&e, "code", s->si_code);
+    put_sender(t, k, s, &e);
+    aq_note(t, k, &e);
+}
+
+static void put_status(aq_event *e, int status)
+{
+    if (WIFSIGNALED(status))
+        aq_event_number(e, "signal", WTERMSIG(status));
+    else
+        aq_event_number(e, "status", WEXITSTATUS(status));
+}
+
+/* What orders parent and child: from here on it knows how the child ended. */
+void aq_decode_waited(aq_tracer *t, aq_task *k, const aq_ended *child)
+{
+    aq_event e = aq_event_of(AQ_EVENT_PROCESS, "wait");
+
+    aq_event_number(&e, "child", child->ordinal);
+    put_status(&e, child->status);
     aq_note(t, k, &e);
 }
 
@@ -218,6 +252,9 @@ void aq_note_kill(aq_tracer *t, aq_task *k, long result)
         aq_event_number(&e, "task", aq_arg_int(k, 1));
     if (p)
         aq_event_number(&e, "process", p->ordinal);
+    for (aq_task *q = t->tasks; p && group && q; q = q->next)
+        if (q->proc == p && aq_task_inner(q) == aq_arg_int(k, 1))
+            aq_event_number(&e, "thread", q->ordinal);
     e.result = result;
     aq_note(t, k, &e);
 }
@@ -323,10 +360,7 @@ void aq_decode_end(aq_tracer *t, aq_proc *p, int status)
 
     aq_fd_end(t, p);
     aq_event_object(&e, p->exe);
-    if (WIFSIGNALED(status))
-        aq_event_number(&e, "signal", WTERMSIG(status));
-    else
-        aq_event_number(&e, "status", WEXITSTATUS(status));
+    put_status(&e, status);
     aq_note_proc(t, p, 0, &e);
     note_counts(t, p);
     aq_flood_end(t, p);

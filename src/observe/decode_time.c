@@ -65,6 +65,8 @@ void aq_note_sleep(aq_tracer *t, aq_task *k, long result)
 
     aq_event_number(&e, "ns", (int64_t)l->number[NS]);
     aq_event_number(&e, "clock", (int64_t)l->number[CLOCK]);
+    if (k->nr == AQ_NR_clock_nanosleep && (aq_arg_int(k, 1) & TIMER_ABSTIME))
+        aq_event_number(&e, "absolute", 1);
     e.result = result;
     aq_note(t, k, &e);
 }

@@ -488,12 +488,12 @@ static void on_tick(aq_tracer *t, aq_task *k)
     k->ticks++;
     if (k->ticks >= BLOCKED_TICKS && k->wants_exit && sleeps_in_call(k)) {
         /* Nobody knew that it would wait: who runs next is the wall clock's doing. */
-        t->end.preempted = true;
+        aq_preempted(t, k, "call");
         t->named_pipes |= k->row && k->row->attempt == aq_try_open;
         k->state = AQ_TASK_KERNEL;
         t->running = NULL;
     } else if (k->ticks >= PREEMPT_TICKS && !k->wants_exit && aq_sched_others(t, k)) {
-        t->end.preempted = true;
+        aq_preempted(t, k, "computing");
         t->turn = k->serial + 1;
         ptrace(PTRACE_INTERRUPT, k->tid, 0, 0);
         k->ticks = 0;

@@ -145,6 +145,7 @@ struct aq_task {
     bool masked;      /* the call has a signal mask of its own, `mask` */
     uint64_t mask;
     uint64_t flags; /* of a clone */
+    uint32_t caller; /* of an exec: the thread that asked for it, when it was not the first */
     uint64_t cpu;   /* virtual time that it used */
     uint32_t reads; /* of the clock, in a row */
     uint32_t ticks; /* of the wall clock since its last stop */
@@ -233,6 +234,8 @@ struct aq_proc {
 /* A process that ended, until its parent asks. */
 typedef struct aq_ended {
     pid_t inner;
+    uint32_t ordinal;
+    int status;
     uint64_t cpu, children;
 } aq_ended;
 
@@ -396,7 +399,9 @@ int aq_clock_until(aq_tracer *t, aq_task *k, uint64_t at, int id, bool absolute)
 uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns);
 
 /* usage.c */
-void aq_usage_end(aq_tracer *t, const aq_proc *p);
+void aq_usage_end(aq_tracer *t, const aq_proc *p, int status);
+/* A process that ended and was not waited for, by its number inside; NULL when there is none. */
+const aq_ended *aq_usage_ended(const aq_tracer *t, pid_t inner);
 /* `usage`: where a struct rusage goes, or 0. */
 void aq_usage_waited(aq_tracer *t, aq_task *k, pid_t child, uint64_t usage, bool reaped);
 /* What a clock of processor time says; false when it is none that we know. */
@@ -462,9 +467,12 @@ aq_look *aq_look_of(aq_task *k);
 void aq_note(aq_tracer *t, aq_task *k, aq_event *e);
 /* Something could not be looked at, by no fault of the program: the record is not whole. */
 void aq_unseen(aq_tracer *t, aq_task *k, const char *what);
+/* The host's clock decided who runs next: the run may not repeat. Never silent. */
+void aq_preempted(aq_tracer *t, aq_task *k, const char *why);
 extern const aq_decoder aq_decode_refusal;     /* for refused calls that have no decoder */
 void aq_decode_exec(aq_tracer *t, aq_task *k); /* on the new image */
 void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s); /* about to be delivered */
+void aq_decode_waited(aq_tracer *t, aq_task *k, const aq_ended *child);
 void aq_decode_counter(aq_tracer *t, aq_task *k);                    /* the time stamp counter */
 void aq_decode_end(aq_tracer *t, aq_proc *p, int status);            /* totals of a process */
 void aq_decode_child(aq_tracer *t, aq_task *k, aq_task *child); /* k made it; nobody ran since */

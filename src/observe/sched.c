@@ -175,12 +175,12 @@ static bool any_in(const aq_tracer *t, aq_task_state state)
     return false;
 }
 
-static bool any_connecting(const aq_tracer *t)
+static aq_task *any_connecting(const aq_tracer *t)
 {
-    for (const aq_task *k = t->tasks; k; k = k->next)
+    for (aq_task *k = t->tasks; k; k = k->next)
         if (k->state == AQ_TASK_PARKED && k->row && k->row->attempt == aq_try_connect && k->part)
-            return true;
-    return false;
+            return k;
+    return NULL;
 }
 
 static int pump(aq_tracer *t, int timeout_ms)
@@ -198,6 +198,7 @@ bool aq_sched_idle(aq_tracer *t)
 {
     uint64_t next = next_moment(t), before = t->activity;
     bool kernel = any_in(t, AQ_TASK_KERNEL);
+    aq_task *connecting;
 
     aq_engine_drain(t);
     if (t->activity != before || any_in(t, AQ_TASK_READY))
@@ -220,8 +221,9 @@ bool aq_sched_idle(aq_tracer *t)
             t->clock = next;
         return true;
     }
-    if (any_connecting(t)) { /* its answer comes by the kernel's own timers */
-        t->end.preempted = true;
+    connecting = any_connecting(t);
+    if (connecting) { /* its answer comes by the kernel's own timers */
+        aq_preempted(t, connecting, "connect");
         t->activity++;
         usleep(1000);
         return true;

@@ -151,7 +151,7 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     if (p->tasks > 0)
         return;
     aq_decode_end(t, p, status);
-    aq_usage_end(t, p);
+    aq_usage_end(t, p, status);
     aq_timer_forget(t, p);
     wake_vfork(t, p);
     free_proc(t, p);
@@ -205,6 +205,7 @@ void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former)
     k->look = f->look;
     k->patched = f->patched;
     k->no_counter = f->no_counter;
+    k->caller = f->ordinal;
     f->look = NULL;
     if (t->running == f)
         t->running = k;

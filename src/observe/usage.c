@@ -23,10 +23,13 @@ static const uint64_t second = 1000000000;
 
 /* ---- processes that ended and were not waited for ---- */
 
-void aq_usage_end(aq_tracer *t, const aq_proc *p)
+void aq_usage_end(aq_tracer *t, const aq_proc *p, int status)
 {
-    t->ended[t->next_ended++ % AQ_ENDED] =
-        (aq_ended){.inner = p->inner, .cpu = p->cpu, .children = p->children};
+    t->ended[t->next_ended++ % AQ_ENDED] = (aq_ended){.inner = p->inner,
+                                                      .ordinal = p->ordinal,
+                                                      .status = status,
+                                                      .cpu = p->cpu,
+                                                      .children = p->children};
 }
 
 static aq_ended *ended(aq_tracer *t, pid_t inner)
@@ -35,6 +38,11 @@ static aq_ended *ended(aq_tracer *t, pid_t inner)
         if (t->ended[i].inner == inner)
             return &t->ended[i];
     return NULL;
+}
+
+const aq_ended *aq_usage_ended(const aq_tracer *t, pid_t inner)
+{
+    return ended((aq_tracer *)(uintptr_t)t, inner);
 }
 
 /* ---- structures ---- */
@@ -129,6 +137,7 @@ void aq_usage_waited(aq_tracer *t, aq_task *k, pid_t child, uint64_t usage, bool
     if (usage)
         put_usage(k, usage, ns);
     if (e && reaped) {
+        aq_decode_waited(t, k, e);
         k->proc->children += ns;
         e->inner = 0;
     }
