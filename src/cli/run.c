@@ -22,6 +22,7 @@
 #include "model/summary.h"
 #include "sandbox/backend.h"
 #include "session/quarantine.h"
+#include "session/twins.h"
 
 enum { SHARES = 16, PATIENCE = 3 /* seconds */, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
 
@@ -384,17 +385,29 @@ static json_t *world_json(const aq_run_result *r)
                    : json_null();
 }
 
+/* Why another run may differ, in the words of aq_preempted. */
+static json_t *reasons_json(const aq_run_result *r)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < r->summary->preempted.count; i++)
+        json_array_append_new(array, json_string(r->summary->preempted.rows[i].text));
+    return array;
+}
+
 static json_t *result_json(const aq_run_result *r)
 {
-    char hex[AQ_SHA256_HEX];
+    char hex[AQ_SHA256_HEX], canonical[AQ_SHA256_HEX];
 
-    return json_pack("{s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:I,s:o}", "schema",
+    return json_pack("{s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:b,s:o,s:I,s:o}", "schema",
                      "aquarium/run/v1", "exit_status", r->status, "world", world_json(r),
-                     "observation_digest", aq_digest_hex(&r->observation->digest, hex), "backend",
+                     "observation_digest", aq_digest_hex(&r->observation->digest, hex),
+                     "canonical_digest", aq_digest_hex(&r->canonical, canonical), "backend",
                      r->backend->name, "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee",
                      r->guarantee, "containment", aq_containment_json(r->held), "summary",
                      aq_summary_json(r->summary), "truncated", aq_run_truncated(r), "complete",
-                     aq_run_complete(r), "elapsed_ms", (json_int_t)r->elapsed_ms, "observation",
+                     aq_run_complete(r), "repeatable", aq_run_repeatable(r), "not_repeatable",
+                     reasons_json(r), "elapsed_ms", (json_int_t)r->elapsed_ms, "observation",
                      aq_observation_json(r->observation));
 }
 
@@ -420,10 +433,39 @@ static void tell_text(const aq_run_result *result, bool colour)
     fwrite(text, 1, len, stderr);
 }
 
+/* What one reading of the stream makes. */
+typedef struct reading {
+    aq_summary summary;
+    aq_canon *canon;
+} reading;
+
+static void read_event(const aq_event *e, void *arg)
+{
+    reading *r = arg;
+
+    aq_summary_event(e, &r->summary);
+    aq_canon_event(r->canon, e);
+}
+
+static int read_stream(request *q, const aq_buf *stream, reading *r, aq_run_result *result,
+                       aq_observation *o, aq_err *err)
+{
+    aq_canon_form form = aq_twins_form(q->world.decoys);
+    int n;
+
+    aq_summary_begin(&r->summary, q->arena);
+    r->canon = aq_canon_new(&form, NULL, NULL);
+    n = aq_observation_read(q->arena, stream->data, stream->len, read_event, r, o, err);
+    if (n == 0)
+        result->canonical = aq_canon_end(r->canon, o);
+    aq_canon_free(r->canon);
+    return n;
+}
+
 static int tell(request *q, const aq_buf *stream, aq_err *err)
 {
     aq_observation o;
-    aq_summary s;
+    reading read = {0};
     aq_limits limits = aq_limits_filled(&q->plan.limits);
     aq_run_result result = {.backend = q->backend,
                             .guarantee = q->backend->guarantee(q->arena, &q->held),
@@ -438,12 +480,11 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
                             .interrupted = q->interrupted,
                             .elapsed_ms = q->elapsed_ms,
                             .observation = &o,
-                            .summary = &s};
+                            .summary = &read.summary};
     const char *events = option(q, "events");
     int r;
 
-    aq_summary_begin(&s, q->arena);
-    r = aq_observation_read(q->arena, stream->data, stream->len, aq_summary_event, &s, &o, err);
+    r = read_stream(q, stream, &read, &result, &o, err);
     if (r == 0 && events)
         r = put_events(events, stream, err);
     if (r == 0 && option(q, "stream"))

@@ -325,6 +325,11 @@ bool aq_run_complete(const aq_run_result *r)
            (o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL);
 }
 
+bool aq_run_repeatable(const aq_run_result *r)
+{
+    return r->summary->preempted.count == 0;
+}
+
 /* A limit in the unit that people think in. */
 static void limit(const face *f, const aq_run_result *r, aq_limit l)
 {
@@ -409,6 +414,10 @@ static void ending(const face *f, const aq_run_result *r)
         heading(f, "");
         fprintf(f->to, "not all of it could be seen: the record is not whole\n");
     }
+    if (!aq_run_repeatable(r)) {
+        heading(f, "");
+        fprintf(f->to, "this machine's clock had to decide who ran when: another run may differ\n");
+    }
     if (r->folder_kept_out && r->status != 0) {
         heading(f, "");
         fprintf(f->to,
@@ -487,5 +496,5 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     else
         fputs("empty: a home without files, no secrets\n", to);
     heading(&f, "digest");
-    fprintf(to, "%s\n", aq_digest_hex(&r->observation->digest, hex));
+    fprintf(to, "%s\n", aq_digest_hex(&r->canonical, hex));
 }

@@ -15,7 +15,8 @@ typedef struct aq_run_result {
     int64_t start;    /* of its clock */
     const aq_observation *observation;
     const aq_summary *summary;
-    int status; /* that the command line ends with */
+    aq_digest canonical; /* the same for equal runs in equal worlds */
+    int status;          /* that the command line ends with */
     const aq_limits *limits;
     const char *home; /* inside */
     const aq_share *shares;
@@ -29,5 +30,7 @@ typedef struct aq_run_result {
 bool aq_run_truncated(const aq_run_result *r);
 /* Does the record show all that the command did? If not the result is inconclusive. */
 bool aq_run_complete(const aq_run_result *r);
+/* Did nothing but the programs decide who ran when? If not another run may differ. */
+bool aq_run_repeatable(const aq_run_result *r);
 /* A minute's reading: at most some rows of each list, the most telling first. */
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to);

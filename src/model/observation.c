@@ -1,5 +1,5 @@
-/* Writing an observation: the recorder, the canonical digest, the summary; see observation.h and
- * docs/formats/observation.md. Reading is in observation_read.c. */
+/* Writing an observation: the recorder, the digest of the record, the summary; see observation.h
+ * and docs/formats/observation.md. Reading is in observation_read.c. */
 #include "model/observation.h"
 
 #include <stdlib.h>

@@ -54,10 +54,10 @@ typedef struct aq_observation {
     uint64_t cpu_ns, peak_memory, written_bytes; /* host facts: not in the digest */
     const char **reached; /* coverage: quoted paths of package files that were opened or run */
     size_t reached_count;
-    aq_digest digest; /* canonical: set by the reader and by aq_recorder_end */
+    aq_digest digest; /* of the record: set by the reader and by aq_recorder_end */
 } aq_observation;
 
-/* Writes a stream into `out` as the run goes; the canonical digest is computed on the way. */
+/* Writes a stream into `out` as the run goes; the digest of the record is computed on the way. */
 typedef struct aq_recorder aq_recorder;
 aq_recorder *aq_recorder_new(const char *backend, const char *world, aq_buf *out);
 /* Sets e->seq. Beyond `limit` events (default AQ_OBSERVATION_EVENTS), or once the stream has

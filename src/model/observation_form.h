@@ -8,7 +8,7 @@
 #define AQ_OBSERVATION_MAGIC  "AQOBSV1\n"
 enum { AQ_OBSERVATION_MAGIC_LEN = 8 };
 
-/* The running canonical digest: domain line, events, and at the end what the run left. */
+/* The running digest of the record: domain line, events, and at the end what the run left. */
 typedef struct aq_canonical {
     aq_hash *hash;
     aq_buf lines;

@@ -165,7 +165,7 @@ static void read_end(reader *r, aq_wire *w)
         aq_wire_refuse(w, "the stream's digest does not match its bytes");
     r->o.digest = aq_canonical_end(&r->canonical, &r->o);
     if (!aq_digest_equal(&r->o.digest, &canonical))
-        aq_wire_refuse(w, "the canonical digest does not match what was read");
+        aq_wire_refuse(w, "the record's digest does not match what was read");
     r->ended = true;
 }
 

@@ -275,6 +275,8 @@ void aq_summary_event(const aq_event *e, void *summary)
         break;
     default:
         s->unseen += is(e, "unseen");
+        if (is(e, "preempted") && arg(e, "why"))
+            add(s, &s->preempted, arg(e, "why")->bytes, arg(e, "why")->len, 1);
         break;
     }
 }

@@ -37,10 +37,11 @@ typedef struct aq_summary {
     size_t sleep_count;
     uint64_t more_sleeps;
     uint64_t slept_ns, clock_reads, random_bytes;
-    uint64_t virtual_ns;     /* when the last event was, on the world's own clock */
-    uint64_t unseen;         /* things that could not be looked at */
-    uint64_t unnamed;        /* acts of a flood, of which no event shows any */
-    uint32_t processes_made; /* children; threads are not counted */
+    uint64_t virtual_ns;       /* when the last event was, on the world's own clock */
+    uint64_t unseen;           /* things that could not be looked at */
+    uint64_t unnamed;          /* acts of a flood, of which no event shows any */
+    aq_summary_list preempted; /* why the host's clock had to decide who runs: not repeatable */
+    uint32_t processes_made;   /* children; threads are not counted */
 } aq_summary;
 
 void aq_summary_begin(aq_summary *s, aq_arena *a);

@@ -170,8 +170,7 @@ static void take_birth(aq_canon *c, aq_event *e, size_t self, bool of_thread)
         thread *parent = &c->threads[self];
 
         parent->births++;
-        add(c, process, number,
-            child_name(c, parent->name, of_thread ? 't' : 'p', parent->births));
+        add(c, process, number, child_name(c, parent->name, of_thread ? 't' : 'p', parent->births));
     }
     name_arg(c, a, e->process, of_thread);
     e->result = 0;
@@ -224,6 +223,12 @@ static void name_numbers(aq_canon *c, aq_event *e, size_t self)
         e->result = 0;
 }
 
+/* Is v at least 3.162 times the power of ten? */
+static bool above(int64_t v, int64_t power)
+{
+    return power >= 1000 ? v >= power / 1000 * 3162 : v > 4000 || v * 1000 >= power * 3162;
+}
+
 /* The nearest power of ten, by the geometric middle: nobody chooses 3.162 seconds. */
 static int64_t magnitude(int64_t v)
 {
@@ -231,7 +236,7 @@ static int64_t magnitude(int64_t v)
 
     if (v <= 0)
         return v;
-    while (power < INT64_C(1000000000000000000) && v / power * 1000 + v % power * 1000 / power >= 3162)
+    while (power < INT64_C(1000000000000000000) && above(v, power))
         power *= 10;
     return power;
 }
@@ -321,7 +326,8 @@ static json_t *hex_json(const aq_digest *d)
 
 static json_t *count_json(uint64_t v)
 {
-    return json_integer((json_int_t)(v < INT64_C(9007199254740991) ? v : INT64_C(9007199254740991)));
+    return json_integer(
+        (json_int_t)(v < INT64_C(9007199254740991) ? v : INT64_C(9007199254740991)));
 }
 
 static json_t *text_json(const aq_canon_form *f, const char *text, size_t len)
@@ -358,44 +364,54 @@ static json_t *change_json(const aq_canon_form *f, const aq_file_change *m)
                      text_json(f, m->path, strlen(m->path)), "size", count_json(m->size));
 }
 
-typedef struct remains {
-    void (*each)(const char *name, const char *line, size_t len, void *arg);
-    void *arg;
-} remains;
-
-/* Takes the reference. */
-static void tell(const remains *r, const char *name, const char *key, json_t *value)
+/* A line {"key": value} in canonical JSON; takes the reference. */
+static void spell(aq_buf *out, const char *key, json_t *value)
 {
     aq_auto_json json_t *line = json_pack("{s:o}", key, value);
-    aq_auto_buf text = {0};
 
-    if (aq_json_canonical(line, &text) < 0)
+    aq_buf_clear(out);
+    if (aq_json_canonical(line, out) < 0)
         aq_panic("an observation that JSON cannot hold");
-    r->each(name, text.data, text.len, r->arg);
 }
 
-void aq_canon_remains(const aq_canon_form *form, const aq_observation *o,
-                      void (*each)(const char *name, const char *line, size_t len, void *arg),
+typedef struct remains {
+    aq_canon_take *each;
+    void *arg;
+    aq_buf line;
+} remains;
+
+/* `name`: the field of the value that says which it is, NULL when it is the value itself. Takes the
+ * reference. */
+static void tell(remains *r, aq_canon_part part, const char *key, json_t *value, const char *name)
+{
+    aq_auto_buf which = {0};
+    const char *text = json_string_value(name ? json_object_get(value, name) : value);
+
+    aq_buf_adds(&which, text ? text : "");
+    spell(&r->line, key, value);
+    r->each(part, aq_buf_str(&which), r->line.data, r->line.len, r->arg);
+}
+
+void aq_canon_remains(const aq_canon_form *form, const aq_observation *o, aq_canon_take *each,
                       void *arg)
 {
     static const char *const kinds[] = {[AQ_EXIT_STATUS] = "status",
                                         [AQ_EXIT_SIGNAL] = "signal",
                                         [AQ_EXIT_BUDGET] = "budget",
                                         [AQ_EXIT_FAILURE] = "failure"};
-    static const aq_canon_form plain;
-    const aq_canon_form *f = form ? form : &plain;
-    remains r = {each, arg};
+    remains r = {.each = each, .arg = arg};
 
-    tell(&r, "dropped", "dropped", count_json(o->dropped));
-    tell(&r, "exit", "exit",
-         json_pack("{s:s,s:i}", "kind", kinds[o->exit_kind], "value", (int)o->exit_value));
+    tell(&r, AQ_CANON_DROPPED, "dropped", count_json(o->dropped), NULL);
+    tell(&r, AQ_CANON_EXIT, "exit",
+         json_pack("{s:s,s:i}", "kind", kinds[o->exit_kind], "value", (int)o->exit_value), "");
     for (size_t i = 0; i < o->output_count; i++)
-        tell(&r, o->outputs[i].stream, "output", output_json(f, &o->outputs[i]));
+        tell(&r, AQ_CANON_OUTPUT, "output", output_json(form, &o->outputs[i]), "stream");
     for (size_t i = 0; i < o->change_count; i++)
-        tell(&r, o->changes[i].path, "change", change_json(f, &o->changes[i]));
+        tell(&r, AQ_CANON_CHANGE, "change", change_json(form, &o->changes[i]), "path");
     for (size_t i = 0; i < o->reached_count; i++)
-        tell(&r, o->reached[i], "reached",
-             text_json(f, o->reached[i], strlen(o->reached[i])));
+        tell(&r, AQ_CANON_REACHED, "reached", text_json(form, o->reached[i], strlen(o->reached[i])),
+             NULL);
+    aq_buf_free(&r.line);
 }
 
 /* ---- the whole ---- */
@@ -421,8 +437,9 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(const thread *const *)a)->name, (*(const thread *const *)b)->name);
 }
 
-static void add_line(const char *name, const char *line, size_t len, void *hash)
+static void add_line(aq_canon_part part, const char *name, const char *line, size_t len, void *hash)
 {
+    (void)part;
     (void)name;
     aq_hash_add(hash, line, len);
     aq_hash_add(hash, "\n", 1);
@@ -431,17 +448,19 @@ static void add_line(const char *name, const char *line, size_t len, void *hash)
 aq_digest aq_canon_end(aq_canon *c, const aq_observation *o)
 {
     aq_auto_free const thread **all = aq_alloc(c->count * sizeof *all);
-    remains r = {add_line, c->hash};
 
     for (size_t i = 0; i < c->count; i++)
         all[i] = &c->threads[i];
     qsort(all, c->count, sizeof *all, by_name);
     aq_hash_reset(c->hash);
     aq_hash_add(c->hash, SCHEMA "\n", sizeof SCHEMA);
-    for (size_t i = 0; i < c->count; i++)
-        tell(&r, all[i]->name, "thread",
-             json_pack("{s:o,s:o,s:s}", "digest", hex_json(&all[i]->digest), "events",
-                       count_json(all[i]->events), "name", all[i]->name));
+    for (size_t i = 0; i < c->count; i++) {
+        spell(&c->line, "thread",
+              json_pack("{s:o,s:o,s:s}", "digest", hex_json(&all[i]->digest), "events",
+                        count_json(all[i]->events), "name", all[i]->name));
+        aq_buf_addc(&c->line, '\n');
+        aq_hash_add(c->hash, c->line.data, c->line.len);
+    }
     aq_canon_remains(&c->form, o, add_line, c->hash);
     return aq_hash_peek(c->hash);
 }

@@ -2,11 +2,11 @@
  *
  * A run is a partial order. Each thread is a sequence of acts in its own order, and is named by its
  * place in the tree of births ("p1" is the first, "p1.t2" the thread that p1 made as its second
- * birth, "p1.t2.p1" a process which that thread made). What orders threads among each other stands in the acts
- * themselves, by those names: births, ends that were waited for, signals. Numbers that only name
- * something (descriptors, processes) are left out or named; times are left out; decoy values become
- * {decoy:NAME} by a function of the caller's, since this room knows no decoys. docs/formats/observation.md
- * is the contract; the input is as hostile as any stream. */
+ * birth, "p1.t2.p1" a process which that thread made). What orders threads among each other stands
+ * in the acts themselves, by those names: births, ends that were waited for, signals. Numbers that
+ * only name something (descriptors, processes) are left out or named; times are left out; decoy
+ * values become {decoy:NAME} by a function of the caller's, since this room knows no decoys.
+ * docs/formats/observation.md is the contract; the input is as hostile as any stream. */
 #pragma once
 
 #include "model/observation.h"
@@ -37,8 +37,17 @@ size_t aq_canon_threads(const aq_canon *c);
 const char *aq_canon_thread_name(const aq_canon *c, size_t index);
 /* Threads whose birth the record does not show: their names say nothing. */
 uint64_t aq_canon_unborn(const aq_canon *c);
-/* What the observation is in the canonical form, apart from its acts: exit, outputs, changes. One line
- * of canonical JSON each, given to `each` with a name that says which it is. */
-void aq_canon_remains(const aq_canon_form *form, const aq_observation *o,
-                      void (*each)(const char *name, const char *line, size_t len, void *arg),
+/* What the run left, in the canonical form: a line of canonical JSON each. `name`: which stream,
+ * path or file, quoted, after decoys were replaced; "" where there is only one. */
+typedef enum aq_canon_part {
+    AQ_CANON_DROPPED,
+    AQ_CANON_EXIT,
+    AQ_CANON_OUTPUT,
+    AQ_CANON_CHANGE,
+    AQ_CANON_REACHED,
+} aq_canon_part;
+
+typedef void aq_canon_take(aq_canon_part part, const char *name, const char *line, size_t len,
+                           void *arg);
+void aq_canon_remains(const aq_canon_form *form, const aq_observation *o, aq_canon_take *each,
                       void *arg);

@@ -144,11 +144,11 @@ struct aq_task {
     bool wants_exit;  /* resume with a stop at the exit of the call */
     bool masked;      /* the call has a signal mask of its own, `mask` */
     uint64_t mask;
-    uint64_t flags; /* of a clone */
+    uint64_t flags;  /* of a clone */
     uint32_t caller; /* of an exec: the thread that asked for it, when it was not the first */
-    uint64_t cpu;   /* virtual time that it used */
-    uint32_t reads; /* of the clock, in a row */
-    uint32_t ticks; /* of the wall clock since its last stop */
+    uint64_t cpu;    /* virtual time that it used */
+    uint32_t reads;  /* of the clock, in a row */
+    uint32_t ticks;  /* of the wall clock since its last stop */
     long answer;
     const char *rule; /* that refused the current call, NULL while none did */
     int signal;       /* delivered when it goes on */
@@ -473,7 +473,7 @@ extern const aq_decoder aq_decode_refusal;     /* for refused calls that have no
 void aq_decode_exec(aq_tracer *t, aq_task *k); /* on the new image */
 void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s); /* about to be delivered */
 void aq_decode_waited(aq_tracer *t, aq_task *k, const aq_ended *child);
-void aq_decode_counter(aq_tracer *t, aq_task *k);                    /* the time stamp counter */
-void aq_decode_end(aq_tracer *t, aq_proc *p, int status);            /* totals of a process */
+void aq_decode_counter(aq_tracer *t, aq_task *k);               /* the time stamp counter */
+void aq_decode_end(aq_tracer *t, aq_proc *p, int status);       /* totals of a process */
 void aq_decode_child(aq_tracer *t, aq_task *k, aq_task *child); /* k made it; nobody ran since */
 void aq_decode_close(aq_tracer *t); /* the run is over: says what was left out, frees */

@@ -140,13 +140,71 @@ static inline void sample_flood(aq_buf *out, aq_observation *o)
     aq_recorder_free(r);
 }
 
+static inline void sample_number(aq_event *e, const char *name, int64_t number)
+{
+    e->args[e->arg_count++] = (aq_event_arg){.name = name, .number = number};
+}
+
+/* Births in two orders, everything that names somebody, and spans of time. */
+static inline void sample_births(aq_buf *out, aq_observation *o)
+{
+    static const struct {
+        uint32_t process, thread;
+        aq_event_kind kind;
+        const char *op, *name, *more;
+        int64_t number, second, result;
+    } rows[] = {
+        {0, 0, AQ_EVENT_PROCESS, "fork", "child", "flags", 1, 17, 5},
+        {0, 0, AQ_EVENT_PROCESS, "thread", "child", "flags", 1, 99, 6},
+        {0, 1, AQ_EVENT_PROCESS, "fork", "child", "flags", 2, 17, 7},
+        {1, 0, AQ_EVENT_PROCESS, "thread", "child", "flags", 1, 99, 8},
+        {1, 1, AQ_EVENT_PROCESS, "kill", "process", "target", 0, 2, 0},
+        {0, 0, AQ_EVENT_PROCESS, "signal", "from", "signal", 1, 10, 0},
+        {0, 0, AQ_EVENT_PROCESS, "kill", "process", "thread", 1, 1, 0},
+        {1, 1, AQ_EVENT_PROCESS, "signal", "from", "signal", 9, 10, 0},
+        {1, 0, AQ_EVENT_PROCESS, "exec", "caller", "x", 1, 0, 0},
+        {0, 0, AQ_EVENT_PROCESS, "wait", "child", "status", 1, 3, 0},
+        {2, 0, AQ_EVENT_FILE, "open", "flags", "mode", 0, 0, 7},
+        {2, 0, AQ_EVENT_FILE, "open", "flags", "mode", 0, 0, -2},
+        {2, 0, AQ_EVENT_CLOCK, "sleep", "absolute", "ns", 1, 999999700, 0},
+        {2, 0, AQ_EVENT_CLOCK, "sleep", "clock", "ns", 1, 999999700, 0},
+        {2, 0, AQ_EVENT_CLOCK, "wait", "call", "ns", 1, 3162, 0},
+        {2, 0, AQ_EVENT_CLOCK, "wait", "call", "ns", 1, 3161, 0},
+        {2, 0, AQ_EVENT_CLOCK, "wait", "call", "ns", 1, INT64_MAX, 0},
+        {2, 0, AQ_EVENT_SYSCALL, "preempted", "a", "b", 1, 1, 0},
+        {7, 7, AQ_EVENT_PROCESS, "exit", "status", "x", 0, 0, 0},
+    };
+    aq_recorder *r = aq_recorder_new("container", "A", out);
+    const aq_output output = sample_output("stdout", "hello Ada at 10.0.0.7\n");
+    const aq_file_change change = {"/home/Ada/x", 'A', 1, aq_sha256("x", 1)};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        aq_event e =
+            sample_event(rows[i].kind, rows[i].op, i % 3 ? "/home/Ada/bin" : NULL, rows[i].result);
+
+        e.process = rows[i].process, e.thread = rows[i].thread;
+        sample_number(&e, rows[i].name, rows[i].number);
+        sample_number(&e, rows[i].more, rows[i].second);
+        if (i == 10)
+            e.args[e.arg_count++] =
+                (aq_event_arg){.name = "given", .bytes = "10.0.0.7Ada", .len = 11};
+        aq_recorder_event(r, &e);
+    }
+    *o = (aq_observation){.exit_kind = AQ_EXIT_STATUS,
+                          .outputs = &output,
+                          .output_count = 1,
+                          .changes = &change,
+                          .change_count = 1};
+    aq_recorder_end(r, o);
+    aq_recorder_free(r);
+    o->outputs = NULL, o->changes = NULL;
+}
+
 static const struct {
     const char *name;
     void (*write)(aq_buf *out, aq_observation *o);
 } samples[] = {
-    {"empty", sample_empty},
-    {"six-kinds", sample_six_kinds},
-    {"edges", sample_edges},
-    {"flood", sample_flood},
+    {"empty", sample_empty}, {"six-kinds", sample_six_kinds}, {"edges", sample_edges},
+    {"flood", sample_flood}, {"births", sample_births},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };

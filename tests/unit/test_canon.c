@@ -1,0 +1,190 @@
+/* The canonical form: golden vectors hold, another schedule is the same run, another act is not,
+ * and nothing that a hostile stream says about births breaks it. */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "observation_samples.h"
+#include "observe/canon.h"
+#include "unit.h"
+
+/* "Ada" and "10.0.0.7" are decoys of this world. */
+static void redact(const void *arg, const char *text, size_t len, aq_buf *out)
+{
+    static const char *const rows[][2] = {{"10.0.0.7", "{decoy:host}"}, {"Ada", "{decoy:person}"}};
+
+    (void)arg;
+    for (size_t i = 0; i < len;) {
+        size_t hit = 2;
+
+        for (size_t k = 0; k < 2; k++)
+            if (hit == 2 && len - i >= strlen(rows[k][0]) &&
+                memcmp(text + i, rows[k][0], strlen(rows[k][0])) == 0)
+                hit = k;
+        if (hit < 2) {
+            aq_buf_adds(out, rows[hit][1]);
+            i += strlen(rows[hit][0]);
+        } else {
+            aq_buf_addc(out, text[i++]);
+        }
+    }
+}
+
+static const aq_canon_form form = {redact, NULL};
+
+static void each(const aq_event *e, void *canon)
+{
+    aq_canon_event(canon, e);
+}
+
+static aq_digest canon_of(const aq_buf *stream, uint64_t *unborn)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_canon *c = aq_canon_new(&form, NULL, NULL);
+    aq_observation o;
+    aq_err err = {0};
+    aq_digest d;
+
+    if (aq_observation_read(a, stream->data, stream->len, each, c, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    d = aq_canon_end(c, &o);
+    if (unborn)
+        *unborn = aq_canon_unborn(c);
+    aq_canon_free(c);
+    return d;
+}
+
+static void golden_vectors(void **state)
+{
+    const char *source = getenv("AQUARIUM_SOURCE");
+    aq_auto_buf path = {0};
+
+    (void)state;
+    aq_buf_addf(&path, "%s/tests/golden/observation", source ? source : ".");
+    aq_auto_fd int dir = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(dir >= 0);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        aq_auto_buf bin = {0}, line = {0}, file = {0}, name = {0};
+        char hex[AQ_SHA256_HEX];
+        aq_observation o;
+        aq_err err = {0};
+        aq_digest d;
+
+        samples[i].write(&bin, &o);
+        d = canon_of(&bin, NULL);
+        aq_buf_addf(&line, "%s\n", aq_digest_hex(&d, hex));
+        aq_buf_addf(&name, "%s.canon", samples[i].name);
+        if (getenv("AQUARIUM_GOLDEN_WRITE"))
+            assert_int_equal(aq_write_file(dir, name.data, line.data, line.len, 0644, &err), 0);
+        if (aq_read_file(dir, name.data, 1 << 10, &file, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_string_equal(aq_buf_str(&file), aq_buf_str(&line));
+    }
+}
+
+/* ---- schedules ---- */
+
+typedef struct act {
+    uint32_t process, thread;
+    const char *op;
+    int64_t child; /* its argument; -1: it has none */
+    const char *object;
+} act;
+
+static aq_digest run_of(const act *acts, size_t count, const char *world, uint64_t *unborn)
+{
+    aq_auto_buf out = {0};
+    aq_recorder *r = aq_recorder_new("container", world, &out);
+    aq_observation o = {.exit_kind = AQ_EXIT_STATUS};
+
+    for (size_t i = 0; i < count; i++) {
+        bool birth = acts[i].child >= 0;
+        aq_event e = sample_event(birth ? AQ_EVENT_PROCESS : AQ_EVENT_FILE, acts[i].op,
+                                  acts[i].object, birth ? 100 + (int)i : 0);
+
+        e.process = acts[i].process, e.thread = acts[i].thread;
+        e.time = 1000 * i + (*world == 'B');
+        if (birth)
+            sample_number(&e, "child", acts[i].child);
+        aq_recorder_event(r, &e);
+    }
+    aq_recorder_end(r, &o);
+    aq_recorder_free(r);
+    return canon_of(&out, unborn);
+}
+
+#define RUN(acts, world) run_of(acts, sizeof(acts) / sizeof *(acts), world, NULL)
+
+static void another_schedule_is_the_same_run(void **state)
+{
+    static const act one[] = {{0, 0, "thread", 1, NULL}, {0, 0, "thread", 2, NULL},
+                              {0, 1, "open", -1, "/a"},  {0, 1, "fork", 1, NULL},
+                              {0, 2, "fork", 2, NULL},   {1, 0, "open", -1, "/b"},
+                              {2, 0, "open", -1, "/c"}};
+    /* The second thread is quicker: the processes have other numbers. */
+    static const act other[] = {{0, 0, "thread", 1, NULL}, {0, 0, "thread", 2, NULL},
+                                {0, 2, "fork", 1, NULL},   {1, 0, "open", -1, "/c"},
+                                {0, 1, "open", -1, "/a"},  {0, 1, "fork", 2, NULL},
+                                {2, 0, "open", -1, "/b"}};
+    /* The children have changed places. */
+    static const act swapped[] = {{0, 0, "thread", 1, NULL}, {0, 0, "thread", 2, NULL},
+                                  {0, 1, "open", -1, "/a"},  {0, 1, "fork", 1, NULL},
+                                  {0, 2, "fork", 2, NULL},   {1, 0, "open", -1, "/c"},
+                                  {2, 0, "open", -1, "/b"}};
+    aq_digest a = RUN(one, "A"), b = RUN(other, "B"), c = RUN(swapped, "A");
+
+    (void)state;
+    assert_true(aq_digest_equal(&a, &b));
+    assert_false(aq_digest_equal(&a, &c));
+}
+
+static void another_act_is_another_run(void **state)
+{
+    static const act rows[][2] = {{{0, 0, "open", -1, "/a"}, {0, 0, "open", -1, "/b"}},
+                                  {{0, 0, "open", -1, "/b"}, {0, 0, "open", -1, "/a"}},
+                                  {{0, 0, "open", -1, "/a"}, {0, 0, "stat", -1, "/b"}},
+                                  {{0, 0, "open", -1, "/a"}, {0, 1, "open", -1, "/b"}},
+                                  {{0, 0, "open", -1, "/home/Ada"}, {0, 0, "open", -1, "/b"}}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    aq_digest d[ROWS];
+
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++) {
+        d[i] = RUN(rows[i], "A");
+        for (size_t k = 0; k < i; k++)
+            assert_false(aq_digest_equal(&d[i], &d[k]));
+    }
+}
+
+/* Born twice, by itself, before it acts, by nobody; and a family of ten thousand generations. */
+static void hostile_births(void **state)
+{
+    static const act acts[] = {{5, 5, "open", -1, "/x"},       {0, 0, "fork", 0, NULL},
+                               {0, 0, "thread", 0, NULL},      {0, 0, "fork", 5, NULL},
+                               {0, 0, "fork", 5, NULL},        {0, 0, "fork", UINT32_MAX, NULL},
+                               {0, 0, "fork", INT64_MAX, NULL}};
+    enum { DEEP = 10000 };
+    aq_auto_free act *deep = aq_alloc(DEEP * sizeof *deep);
+    uint64_t unborn;
+
+    (void)state;
+    run_of(acts, sizeof acts / sizeof *acts, "A", &unborn);
+    assert_int_equal(unborn, 1);
+    for (uint32_t i = 0; i < DEEP; i++)
+        deep[i] = (act){i, 0, "fork", i + 1, NULL};
+    run_of(deep, DEEP, "A", &unborn);
+    assert_int_equal(unborn, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_vectors),
+        cmocka_unit_test(another_schedule_is_the_same_run),
+        cmocka_unit_test(another_act_is_another_run),
+        cmocka_unit_test(hostile_births),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
