@@ -59,6 +59,7 @@ int aq_value_crc62(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_macaroon(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_wif(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_bip39(const aq_making *m, aq_buf *out, aq_err *err);
+const aq_pack_list *aq_find_list(const aq_pack *pack, const char *name); /* NULL: there is none */
 void aq_url64(const void *data, size_t len, aq_buf *out);
 /* base64 in lines of `width`, each with its end. */
 void aq_base64_lines(const void *data, size_t len, size_t width, aq_buf *out);
@@ -72,6 +73,25 @@ void aq_key_keep(const aq_making *m, aq_key_kind kind, const char *name, const u
                  size_t len);
 int aq_key_ssh_private(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_key_ssh_public(const aq_making *m, aq_buf *out, aq_err *err);
+
+/* der.c */
+enum {
+    AQ_DER_SEQUENCE = 0x30,
+    AQ_DER_SET = 0x31,
+    AQ_DER_INTEGER = 0x02,
+    AQ_DER_BITS = 0x03,
+    AQ_DER_OCTETS = 0x04,
+    AQ_DER_NULL = 0x05,
+    AQ_DER_OID = 0x06,
+    AQ_DER_UTF8 = 0x0c
+};
+void aq_der_put(aq_buf *out, uint8_t tag, const void *data, size_t len);
+/* Wraps what was written since `from`. */
+void aq_der_wrap(aq_buf *out, uint8_t tag, size_t from);
+void aq_der_pem(aq_buf *out, const char *what, const aq_buf *der);
+
+/* rsa.c */
+int aq_key_rsa_private(const aq_making *m, aq_buf *out, aq_err *err);
 
 /* x509.c */
 int aq_key_ec_private(const aq_making *m, aq_buf *out, aq_err *err);

@@ -1,4 +1,5 @@
 /* Key pairs of Ed25519 and the forms that OpenSSH gives them; and the table of functions. */
+#include <ctype.h>
 #include <errno.h>
 #include <nettle/eddsa.h>
 #include <stdio.h>
@@ -119,6 +120,14 @@ static int text(const aq_making *m, aq_buf *out, aq_err *err)
     return 0;
 }
 
+static int initial(const aq_making *m, aq_buf *out, aq_err *err)
+{
+    (void)err;
+    if (m->len)
+        aq_buf_addc(out, (char)tolower((unsigned char)m->text[0]));
+    return 0;
+}
+
 static int lower(const aq_making *m, aq_buf *out, aq_err *err)
 {
     (void)err;
@@ -174,6 +183,7 @@ int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *er
     static int (*const all[AQ_FUNCTION_COUNT])(const aq_making *, aq_buf *, aq_err *) = {
         [AQ_FUNCTION_TEXT] = text,
         [AQ_FUNCTION_LOWER] = lower,
+        [AQ_FUNCTION_INITIAL] = initial,
         [AQ_FUNCTION_BASE64] = base64,
         [AQ_FUNCTION_URL64] = url64,
         [AQ_FUNCTION_JSON] = json,
@@ -185,6 +195,7 @@ int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *er
         [AQ_FUNCTION_SSH_PRIVATE] = aq_key_ssh_private,
         [AQ_FUNCTION_SSH_PUBLIC] = aq_key_ssh_public,
         [AQ_FUNCTION_EC_PRIVATE] = aq_key_ec_private,
+        [AQ_FUNCTION_RSA_PRIVATE] = aq_key_rsa_private,
         [AQ_FUNCTION_CERTIFICATE] = aq_key_certificate,
         [AQ_FUNCTION_PGP_PRIVATE] = aq_key_pgp_private,
         [AQ_FUNCTION_PGP_FINGERPRINT] = aq_key_pgp_fingerprint,

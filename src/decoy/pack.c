@@ -484,7 +484,7 @@ static int words_line(reader *r)
     size_t len;
 
     while (take_word(r, &word, &len)) {
-        if (len > 255 || (l->count && len != l->width))
+        if (len > AQ_PACK_WORD || (l->count && len != l->width))
             return wrong(r, "the words of list %s must have one length; '%.*s' has another",
                          pooled(r->m, l->name), (int)(len < 40 ? len : 40), word);
         if (l->count == AQ_PACK_WORDS)

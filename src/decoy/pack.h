@@ -44,6 +44,7 @@ enum {
     AQ_PACK_FACTS = 256,
     AQ_PACK_LISTS = 64,
     AQ_PACK_WORDS = 4096, /* of one list */
+    AQ_PACK_WORD = 511,   /* bytes of one */
     AQ_PACK_PIECES = 65536,
     AQ_PACK_DEPTH = 16,        /* decoys in decoys */
     AQ_PACK_DRAW = 512,        /* symbols drawn at once */

@@ -174,7 +174,7 @@ static bool last_fits(const uint8_t entropy[static 16], unsigned number)
     return d.b[0] >> 4 == (number & 15);
 }
 
-static const aq_pack_list *find_list(const aq_pack *pack, const char *name)
+const aq_pack_list *aq_find_list(const aq_pack *pack, const char *name)
 {
     for (uint32_t i = 0; i < pack->list_count; i++)
         if (strcmp(pack->pool + pack->lists[i].name, name) == 0)
@@ -190,7 +190,7 @@ static void add_word(const aq_pack *pack, const aq_pack_list *l, uint32_t i, aq_
 
 int aq_value_bip39(const aq_making *m, aq_buf *out, aq_err *err)
 {
-    const aq_pack_list *l = find_list(m->pack, m->text);
+    const aq_pack_list *l = aq_find_list(m->pack, m->text);
     uint8_t entropy[17] = {0};
     unsigned number;
 

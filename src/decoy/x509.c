@@ -11,16 +11,6 @@
 #include "base/digest.h"
 #include "decoy/internal.h"
 
-enum {
-    SEQUENCE = 0x30,
-    SET = 0x31,
-    INTEGER = 0x02,
-    BITS = 0x03,
-    OCTETS = 0x04,
-    OID = 0x06,
-    UTF8 = 0x0c
-};
-
 #define EC_KEY   "\x2a\x86\x48\xce\x3d\x02\x01"
 #define P256     "\x2a\x86\x48\xce\x3d\x03\x01\x07"
 #define ECDSA    "\x2a\x86\x48\xce\x3d\x04\x03\x02" /* with SHA-256 */
@@ -39,35 +29,9 @@ typedef struct pair {
 
 /* ---- DER ---- */
 
-static void put(aq_buf *out, uint8_t tag, const void *data, size_t len)
-{
-    aq_buf_addc(out, (char)tag);
-    if (len < 128) {
-        aq_buf_addc(out, (char)len);
-    } else if (len < 256) {
-        aq_buf_addc(out, (char)0x81);
-        aq_buf_addc(out, (char)len);
-    } else {
-        aq_buf_addc(out, (char)0x82);
-        aq_buf_addc(out, (char)(len >> 8));
-        aq_buf_addc(out, (char)(len & 255));
-    }
-    aq_buf_add(out, data, len);
-}
-
-/* Wraps what was written since `from`. */
-static void wrap(aq_buf *out, uint8_t tag, size_t from)
-{
-    aq_auto_buf inner = {0};
-
-    aq_buf_add(&inner, out->data + from, out->len - from);
-    out->len = from;
-    put(out, tag, inner.data, inner.len);
-}
-
 static void put_oid(aq_buf *out, const char *oid)
 {
-    put(out, OID, oid, strlen(oid));
+    aq_der_put(out, AQ_DER_OID, oid, strlen(oid));
 }
 
 static void put_curve(aq_buf *out)
@@ -76,7 +40,7 @@ static void put_curve(aq_buf *out)
 
     put_oid(out, EC_KEY);
     put_oid(out, P256);
-    wrap(out, SEQUENCE, from);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
 }
 
 static void put_bits(aq_buf *out, const void *data, size_t len)
@@ -85,14 +49,7 @@ static void put_bits(aq_buf *out, const void *data, size_t len)
 
     aq_buf_addc(out, 0);
     aq_buf_add(out, data, len);
-    wrap(out, BITS, from);
-}
-
-static void put_pem(aq_buf *out, const char *what, const aq_buf *der)
-{
-    aq_buf_addf(out, "-----BEGIN %s-----\n", what);
-    aq_base64_lines(der->data, der->len, 64, out);
-    aq_buf_addf(out, "-----END %s-----\n", what);
+    aq_der_wrap(out, AQ_DER_BITS, from);
 }
 
 /* ---- keys ---- */
@@ -160,17 +117,17 @@ int aq_key_ec_private(const aq_making *m, aq_buf *out, aq_err *err)
 
     (void)err;
     open_pair(m, m->key, true, &k);
-    put(&inner, INTEGER, "\x01", 1);
-    put(&inner, OCTETS, k.raw, sizeof k.raw);
+    aq_der_put(&inner, AQ_DER_INTEGER, "\x01", 1);
+    aq_der_put(&inner, AQ_DER_OCTETS, k.raw, sizeof k.raw);
     from = inner.len;
     put_bits(&inner, k.point, sizeof k.point);
-    wrap(&inner, 0xa1, from);
-    wrap(&inner, SEQUENCE, 0);
-    put(&der, INTEGER, "\0", 1);
+    aq_der_wrap(&inner, 0xa1, from);
+    aq_der_wrap(&inner, AQ_DER_SEQUENCE, 0);
+    aq_der_put(&der, AQ_DER_INTEGER, "\0", 1);
     put_curve(&der);
-    put(&der, OCTETS, inner.data, inner.len);
-    wrap(&der, SEQUENCE, 0);
-    put_pem(out, "PRIVATE KEY", &der);
+    aq_der_put(&der, AQ_DER_OCTETS, inner.data, inner.len);
+    aq_der_wrap(&der, AQ_DER_SEQUENCE, 0);
+    aq_der_pem(out, "PRIVATE KEY", &der);
     close_pair(&k);
     return 0;
 }
@@ -182,9 +139,9 @@ static void put_attribute(aq_buf *out, const char *oid, const char *value)
     size_t from = out->len;
 
     put_oid(out, oid);
-    put(out, UTF8, value, strlen(value));
-    wrap(out, SEQUENCE, from);
-    wrap(out, SET, from);
+    aq_der_put(out, AQ_DER_UTF8, value, strlen(value));
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
+    aq_der_wrap(out, AQ_DER_SET, from);
 }
 
 static void put_name(aq_buf *out, const char *organisation, const char *common)
@@ -194,7 +151,7 @@ static void put_name(aq_buf *out, const char *organisation, const char *common)
     if (*organisation)
         put_attribute(out, O, organisation);
     put_attribute(out, CN, common);
-    wrap(out, SEQUENCE, from);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
 }
 
 static void put_extension(aq_buf *out, const char *oid, bool critical, const void *data, size_t len)
@@ -203,9 +160,9 @@ static void put_extension(aq_buf *out, const char *oid, bool critical, const voi
 
     put_oid(out, oid);
     if (critical)
-        put(out, 0x01, "\xff", 1);
-    put(out, OCTETS, data, len);
-    wrap(out, SEQUENCE, from);
+        aq_der_put(out, 0x01, "\xff", 1);
+    aq_der_put(out, AQ_DER_OCTETS, data, len);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
 }
 
 /* SHA-1 over the point, as everybody names keys in certificates. */
@@ -218,9 +175,9 @@ static void put_key_id(aq_buf *out, const char *oid, uint8_t tag, const pair *k)
     sha1_init(&hash);
     sha1_update(&hash, sizeof k->point, k->point);
     sha1_digest(&hash, sizeof id, id);
-    put(&inner, tag, id, sizeof id);
-    if (tag != OCTETS)
-        wrap(&inner, SEQUENCE, 0);
+    aq_der_put(&inner, tag, id, sizeof id);
+    if (tag != AQ_DER_OCTETS)
+        aq_der_wrap(&inner, AQ_DER_SEQUENCE, 0);
     put_extension(out, oid, false, inner.data, inner.len);
 }
 
@@ -236,10 +193,10 @@ static void put_extensions(aq_buf *out, bool ca, const pair *own, const pair *is
         put_extension(out, EXTENDED, false, "\x30\x0a\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x02", 12);
         put_extension(out, BASIC, true, "\x30\0", 2);
     }
-    put_key_id(out, SUBJECT, OCTETS, own);
+    put_key_id(out, SUBJECT, AQ_DER_OCTETS, own);
     put_key_id(out, ISSUER, 0x80, issuer);
-    wrap(out, SEQUENCE, from);
-    wrap(out, 0xa3, from);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
+    aq_der_wrap(out, 0xa3, from);
 }
 
 static void put_algorithm(aq_buf *out)
@@ -247,7 +204,7 @@ static void put_algorithm(aq_buf *out)
     size_t from = out->len;
 
     put_oid(out, ECDSA);
-    wrap(out, SEQUENCE, from);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
 }
 
 static void give_random(void *stream, size_t len, uint8_t *out)
@@ -267,7 +224,7 @@ static void put_integer(aq_buf *out, const mpz_t n)
     uint8_t raw[32];
 
     put_number(raw, n);
-    put(out, INTEGER, raw, sizeof raw);
+    aq_der_put(out, AQ_DER_INTEGER, raw, sizeof raw);
 }
 
 /* Both s and order − s sign: one of them has no top bit. */
@@ -287,7 +244,7 @@ static void sign(aq_lot *lot, const pair *k, const aq_buf *what, aq_buf *out)
     } while (!plain(s.r) || !plain(s.s));
     put_integer(out, s.r);
     put_integer(out, s.s);
-    wrap(out, SEQUENCE, from);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
     mpz_clear(order);
     dsa_signature_clear(&s);
 }
@@ -321,9 +278,9 @@ static void put_validity(aq_buf *out)
 {
     size_t from = out->len;
 
-    put(out, 0x17, "240301000000Z", 13);
-    put(out, 0x17, "340301000000Z", 13);
-    wrap(out, SEQUENCE, from);
+    aq_der_put(out, 0x17, "240301000000Z", 13);
+    aq_der_put(out, 0x17, "340301000000Z", 13);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
 }
 
 static void put_body(const aq_making *m, const request *q, const pair *k, const pair *issuer,
@@ -335,9 +292,9 @@ static void put_body(const aq_making *m, const request *q, const pair *k, const 
 
     aq_stream_bytes(&m->lot->own, serial, sizeof serial);
     serial[0] = (uint8_t)(serial[0] & 0x3f) | 0x40;
-    put(out, INTEGER, "\x02", 1);
-    wrap(out, 0xa0, 0);
-    put(out, INTEGER, serial, sizeof serial);
+    aq_der_put(out, AQ_DER_INTEGER, "\x02", 1);
+    aq_der_wrap(out, 0xa0, 0);
+    aq_der_put(out, AQ_DER_INTEGER, serial, sizeof serial);
     put_algorithm(out);
     put_name(out, "", q->issuer);
     put_validity(out);
@@ -345,9 +302,9 @@ static void put_body(const aq_making *m, const request *q, const pair *k, const 
     from = out->len;
     put_curve(out);
     put_bits(out, k->point, sizeof k->point);
-    wrap(out, SEQUENCE, from);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, from);
     put_extensions(out, ca, k, issuer);
-    wrap(out, SEQUENCE, 0);
+    aq_der_wrap(out, AQ_DER_SEQUENCE, 0);
 }
 
 int aq_key_certificate(const aq_making *m, aq_buf *out, aq_err *err)
@@ -366,8 +323,8 @@ int aq_key_certificate(const aq_making *m, aq_buf *out, aq_err *err)
     aq_buf_add(&der, body.data, body.len);
     put_algorithm(&der);
     put_bits(&der, signature.data, signature.len);
-    wrap(&der, SEQUENCE, 0);
-    put_pem(out, "CERTIFICATE", &der);
+    aq_der_wrap(&der, AQ_DER_SEQUENCE, 0);
+    aq_der_pem(out, "CERTIFICATE", &der);
     close_pair(&own);
     close_pair(&issuer);
     return 0;

@@ -192,7 +192,8 @@ def test_service_account(world, tmp_path):
     account = json.loads(world.file(path))
     key = tmp_path / "key.pem"
     key.write_text(account["private_key"])
-    run("openssl", "pkey", "-in", key, "-check", "-noout")
+    assert b"RSA key ok" in run("openssl", "rsa", "-in", key, "-check", "-noout")
+    assert b"2048 bit" in run("openssl", "pkey", "-in", key, "-text", "-noout")
     assert account["private_key"] == world["gcp.private_key"]
     assert account["client_email"].endswith(f"@{account['project_id']}.iam.gserviceaccount.com")
     assert world.json["environment"]["GOOGLE_APPLICATION_CREDENTIALS"] == path
@@ -243,6 +244,26 @@ def test_files_of_tools(world, tmp_path):
     assert len(history) > 40 and any(world["stripe.secret_key"] in line for line in history)
     for line in (world.file(".secrets"), world.file(".bashrc"), world.file(".profile")):
         run("sh", "-n", input=line)
+
+
+def test_names():
+    """Of one length in a list and in no two lists; the primes are what rsa.c needs of them."""
+    lists, name = {}, None
+    for line in (ROOT / "rules/decoys/names.pack").read_text().splitlines():
+        if line.startswith("list "):
+            name = line.split()[1]
+        elif line.startswith(" "):
+            lists.setdefault(name, []).extend(line.split())
+    primes = [int(p, 16) for p in lists.pop("primes")]
+    people = [w for n in ("given", "family", "colleague-given", "colleague-family") for w in lists[n]]
+    assert len(people) == len(set(people)) > 200 and all(re.fullmatch("[A-Z][a-z]+", w) for w in people)
+    assert not any(a != b and a in b for a in people for b in people)
+    for words in lists.values():
+        assert len(set(map(len, words))) == 1 and len(set(words)) == len(words)
+    assert len(set(primes)) == len(primes) == 128
+    for p in primes:
+        assert p.bit_length() == 1024 and p % 4 == 1 and pow(65537, -1, p - 1).bit_length() == 1024
+        assert all(pow(a, p - 1, p) == 1 for a in (2, 3, 65537))
 
 
 def test_same_seed_same_world():

@@ -233,8 +233,24 @@ def names():
     return given in GIVEN, gecos
 
 
-# Some given names that are common in Europe and America; a list of its own, not the one that worlds are made of.
+# Some given names of Europe and America.
 GIVEN = set("""
+Aaron Adam Adele Adrian Agnes Alan Albert Alexander Alice Alicia Almuth Amanda Amelie Amy Anders Andrea Andreas Andrew Angela
+Anita Anna Anne Annika Anthony Antonio Ariana Arthur Astrid Attila Barbara Beatrice Benjamin Bernd Bertil Birgit Brian Bruno
+Carina Carl Carla Carlos Carmen Caroline Catherine Cedric Celine Charles Charlotte Christian Christine Christopher Clara
+Claudia Corina Damian Daniel Darius David Deborah Dennis Detlef Diana Dieter Donald Dorota Dorothy Edward Elena Elisabeth
+Elizabeth Elvira Emily Emma Eric Erik Eva Fabian Felix Ferenc Fernando Florian Florin Frances Francesco Frank Franz Gabriel
+Gaston George Gerald Gernot Gesine Gisela Giulia Gloria Gregory Greta Gudrun Gunnar Haakon Hannah Hans Harald Heidi Heinz
+Helen Helena Helmut Henry Holger Hubert Hugo Imogen Ingmar Ingrid Irene Isabel Isolde Jack Jacob James Jan Jane Janina Jannik
+Janusz Jason Jasper Javier Jean Jennifer Jessica Joachim Joan Johanna John Jonas Jonathan Jorge Jose Joseph Joshua Juan Judith
+Julia Julian Karen Karin Karl Katharina Kathleen Kenneth Kevin Klaus Laura Lea Lena Leo Leonard Leszek Linda Lisa Lorena Louis
+Louise Lucas Lucia Lucien Ludwig Luis Lukas Manfred Manuel Marco Margaret Margot Maria Marie Mario Mark Markus Martha Martin
+Mary Matteo Matthew Matthias Max Maximilian Melanie Michael Miguel Mikael Milena Mirjam Mohamed Monica Monika Nadine Nancy
+Nicholas Nicole Nina Noelle Nora Odette Olga Oliver Olivia Oscar Otto Pamela Patricia Patrick Paul Paula Peter Petra Philip
+Pierre Rachel Ralph Ramona Raymond Rebecca Regina Renate Richard Robert Roger Roland Ronald Rosa Rupert Ruth Ryan Sabine
+Samuel Sandra Sandro Sara Sarah Scott Sebastian Selina Simon Sofia Solene Sonja Sophia Stefan Stephanie Stephen Steven Susan
+Sven Svenja Sverre Sylvia Tamara Teresa Theodor Thomas Timothy Tina Tobias Tom Torben Ulrike Ursula Ute Valentina Vera Verena
+Veronika Victor Victoria Vincent Violet Virginia Walter Werner Wilhelm William Wolfgang Yannik Yvonne Zoltan
 """.split())
 
 

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "6037668833c0294f9940cf8fd9626a17208b881877dcd4c90111d1dd2b1e15b2"
+#define GOLDEN "8b75d53e4b7da5510e6387d937b29b2a985478af9f1bb3cf85cbc44bc4a34991"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
@@ -89,7 +89,19 @@ static void sort(const aq_decoys *d, const aq_decoy **all)
     qsort(all, d->count, sizeof *all, by_value);
 }
 
-static void share_nothing(const aq_decoys *x, const aq_decoys *y)
+/* What is made of names alone: worlds of two seeds may have one in common. */
+static bool is_name(const aq_decoy *d)
+{
+    static const char *const made_of_names[] = {"person.",  "company.",  "colleague.",
+                                                "product.", "customer.", "home."};
+
+    for (size_t i = 0; i < sizeof made_of_names / sizeof *made_of_names; i++)
+        if (strncmp(d->name, made_of_names[i], strlen(made_of_names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void share_nothing(const aq_decoys *x, const aq_decoys *y, bool names)
 {
     const aq_decoy *p[AQ_PACK_DECOYS], *q[AQ_PACK_DECOYS];
 
@@ -98,9 +110,9 @@ static void share_nothing(const aq_decoys *x, const aq_decoys *y)
     for (size_t i = 0, k = 0; i < x->count && k < y->count;) {
         int c = strcmp(p[i]->value, q[k]->value);
 
-        if (c == 0)
+        if (c == 0 && (names || !is_name(p[i])))
             fail_msg("%s and %s are both %s", p[i]->name, q[k]->name, p[i]->value);
-        i += c < 0;
+        i += c <= 0;
         k += c > 0;
     }
 }
@@ -119,7 +131,8 @@ static void test_thousand_pairs(void **state)
 
         if (aq_decoys_twins(a, b, &err) < 0 || aq_decoys_alike(a, other, &err) < 0)
             fail_msg("seed %u: %s", i, err.text);
-        share_nothing(a, other);
+        share_nothing(a, b, true);
+        share_nothing(a, other, false);
         aq_arena_free(before);
         before = arena;
         other = i % 2 ? a : b;
