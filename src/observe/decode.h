@@ -47,8 +47,13 @@ void aq_event_path(const aq_look *l, aq_event *e);
  * behind the directory that it is relative to. */
 void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
                 size_t cap);
+/* The same, and what statx says of it; false: not asked (it is not there, or lies below /proc). */
+bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                     size_t cap, struct statx *what);
+int aq_resolve_root(aq_tracer *t, const aq_task *k); /* our descriptor of the world's root, or -1 */
 /* A bare handle (O_PATH) of ours for what the path means, or -1. */
 int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow);
+void aq_resolve_plain(char *name); /* takes the host's number out of a pipe's name and the like */
 pid_t aq_inner_pid(aq_task *k); /* of its process, in its own namespace; 0 when it cannot be told */
 pid_t aq_inner_number(const aq_task *k); /* of the task itself */
 /* The process with this number in the namespace of `k`, or NULL. */
@@ -59,6 +64,8 @@ void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap);
 /* descriptor.c */
 aq_fd *aq_fd_slot(aq_tracer *t, aq_task *k,
                   int fd); /* as aq_fd_of, to be changed; NULL when not open */
+/* What statx says of an open descriptor. */
+bool aq_fd_stat(aq_task *k, int fd, struct statx *ret);
 void aq_fd_renew(aq_tracer *t, aq_task *k, int fd); /* it was connected or bound: name it again */
 void aq_fd_forget_range(aq_tracer *t, aq_task *k, unsigned first, unsigned last);
 void aq_fd_end(aq_tracer *t, aq_proc *p); /* totals of all that are open at its end */

@@ -237,13 +237,16 @@ void aq_note_list(aq_tracer *t, aq_task *k, long result)
 /* A question about a descriptor that is open says nothing that its opening did not. */
 void aq_look_stat(aq_tracer *t, aq_task *k)
 {
-    int flags = aq_arg_int(k, k->nr == AQ_NR_statx ? 2 : 3);
+    bool old = k->nr == AQ_NR_stat || k->nr == AQ_NR_lstat;
+    int flags = old ? 0 : aq_arg_int(k, k->nr == AQ_NR_statx ? 2 : 3);
+    bool follow = !(flags & AT_SYMLINK_NOFOLLOW) && k->nr != AQ_NR_lstat;
     aq_look *l = aq_look_of(k);
 
-    aq_look_read_path(t, k, aq_arg_int(k, 0), aq_regs_arg(k, 1));
-    l->quiet = l->path_read && l->path_len == 0;
-    if (l->path_read && !l->quiet)
-        aq_resolve(t, k, l->dir, l->path, !(flags & AT_SYMLINK_NOFOLLOW), l->name, sizeof l->name);
+    aq_look_read_path(t, k, old ? AT_FDCWD : aq_arg_int(k, 0), aq_regs_arg(k, old ? 0 : 1));
+    l->quiet = !old && l->path_read && l->path_len == 0;
+    l->seen = l->path_read && !l->quiet &&
+              aq_resolve_stat(t, k, l->dir, l->path, follow, l->name, sizeof l->name,
+                              t->disk ? &l->what : NULL);
 }
 
 /* sendfile, splice, tee, copy_file_range: one descriptor reads, one writes. */

@@ -200,8 +200,7 @@ static void name_other(int folder, aq_fd *f)
         name[n] = '\0';
     else /* its path is longer than the kernel tells */
         snprintf(name, sizeof name, "(unnamed)");
-    if (strncmp(name, "pipe:[", 6) == 0)
-        name[4] = '\0';
+    aq_resolve_plain(name);
     f->name = aq_strdup(name);
 }
 
@@ -290,6 +289,22 @@ aq_fd *aq_fd_slot(aq_tracer *t, aq_task *k, int fd)
         return aq_fd_slot(t, k, fd);
     }
     return f;
+}
+
+bool aq_fd_stat(aq_task *k, int fd, struct statx *ret)
+{
+    char link[16];
+    bool keep, done;
+    int folder;
+
+    if (fd < 0)
+        return false;
+    folder = folder_of(k, &keep);
+    snprintf(link, sizeof link, "%d", fd);
+    done = folder >= 0 && statx(folder, link, 0, STATX_BASIC_STATS | STATX_BTIME, ret) == 0;
+    if (!keep && folder >= 0)
+        close(folder);
+    return done;
 }
 
 const aq_fd *aq_fd_of(aq_tracer *t, aq_task *k, int fd)

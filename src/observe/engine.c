@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "kernel/process.h"
-#include "observe/internal.h"
+#include "observe/disk.h"
 
 enum {
     TICK_MS = 10,      /* of the wall clock, while a task runs */
@@ -62,6 +62,8 @@ static void finish(aq_tracer *t, aq_task *k, long result)
 
     if (d && d->note)
         d->note(t, k, result);
+    if (t->disk && result >= 0)
+        aq_times_done(t, k, result);
     if ((result == -ENOSPC || result == -EDQUOT || result == -EFBIG) && t->plan.full)
         t->plan.full(t->plan.arg, k->nr, (int)-result);
     k->row = NULL;
@@ -251,6 +253,8 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
             return;
         }
     }
+    if (t->disk)
+        result = aq_disk_result(k, result);
     aq_tracee_settle(k);
     if (k->patched || result != given)
         aq_regs_finish(k, result);
@@ -635,6 +639,8 @@ aq_tracer *aq_tracer_new(const aq_tracer_plan *plan, aq_recorder *rec)
     t->rec = rec;
     t->activity = 1;
     aq_image_prepare(t);
+    if (plan->machine)
+        aq_disk_new(t);
     return t;
 }
 
@@ -689,5 +695,6 @@ void aq_tracer_free(aq_tracer *t)
     aq_timer_free(t);
     aq_face_free(t);
     free(t->vdso);
+    aq_disk_free(t);
     free(t);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/user.h>
 #include <time.h>
 
@@ -17,6 +18,7 @@
 typedef struct aq_task aq_task;
 typedef struct aq_proc aq_proc;
 typedef struct aq_call_row aq_call_row;
+typedef struct aq_disk aq_disk;
 
 enum {
     AQ_CALL_NUMBERS = 512, /* numbers of our table are below */
@@ -106,8 +108,11 @@ typedef struct aq_look {
     uint64_t number[4];
     /* The paths as they were resolved while everything stood still; empty: not resolved. */
     char name[2 * AQ_PATH], other_name[2 * AQ_PATH];
-    bool quiet;  /* not worth an event */
-    aq_buf sent; /* messages: each an aq_message and its head */
+    bool quiet;        /* not worth an event */
+    bool seen;         /* `what` has what the path means */
+    bool existed;      /* what is opened was there before */
+    struct statx what; /* as we see it */
+    aq_buf sent;       /* messages: each an aq_message and its head */
 } aq_look;
 
 typedef enum aq_saved_for {
@@ -264,6 +269,7 @@ struct aq_tracer {
     timer_t ticker;
     bool ticking;
     struct aq_flood *flood;
+    struct aq_disk *disk;     /* what files look like; NULL: as they are */
     uint32_t held, held_most; /* descriptors that processes cost us; descriptor.c */
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
@@ -297,6 +303,14 @@ aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_remap(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
+
+/* face_stat.c, face_list.c, face_link.c, face_times.c: what files look like. */
+aq_attempt aq_try_stat, aq_try_fstat, aq_try_list, aq_try_remove, aq_try_times, aq_try_shown,
+    aq_try_file_ioctl;
+aq_step aq_after_stat(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
 

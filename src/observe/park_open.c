@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "kernel/process.h"
 #include "kernel/syscalls.h"
-#include "observe/decode.h"
+#include "observe/disk.h"
 
 static uint64_t flags_of(aq_task *k)
 {
@@ -110,6 +110,8 @@ aq_step aq_try_open(aq_tracer *t, aq_task *k)
     struct stat s;
 
     k->waits = false;
+    if (t->disk)
+        aq_times_opening(t, k);
     if (!t->named_pipes || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) ||
         (flags & O_ACCMODE) == O_RDWR)
         return AQ_STEP_RUN;

@@ -31,6 +31,15 @@ void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
     ret[n > 0 ? n : 0] = '\0';
 }
 
+/* "pipe:[4711]", "socket:[4712]", "net:[4026532185]": the number is the host's. */
+void aq_resolve_plain(char *name)
+{
+    char *bracket = *name == '/' ? NULL : strstr(name, ":[");
+
+    if (bracket && bracket[2] >= '0' && bracket[2] <= '9')
+        *bracket = '\0';
+}
+
 /* What one of our own descriptors is. */
 static void handle_name(aq_tracer *t, int fd, char *ret, size_t cap)
 {
@@ -47,6 +56,7 @@ static void handle_name(aq_tracer *t, int fd, char *ret, size_t cap)
         ret[n] = '\0';
     else /* its path is longer than the kernel tells */
         snprintf(ret, cap, "(unnamed)");
+    aq_resolve_plain(ret);
 }
 
 /* The last number of a line like "NStgid:\t4711\t5" in /proc/TID/status: the innermost namespace's.
@@ -97,7 +107,7 @@ aq_proc *aq_proc_inner(aq_tracer *t, aq_task *k, pid_t inner)
     return NULL;
 }
 
-static int world_root(aq_tracer *t, const aq_task *k)
+int aq_resolve_root(aq_tracer *t, const aq_task *k)
 {
     char path[64];
     int fd;
@@ -177,14 +187,20 @@ static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t 
     return true;
 }
 
-static bool fast(aq_tracer *t, int root, const char *path, bool follow, char *ret, size_t cap)
+/* `what`, where it is wanted: what it is, unless the task could be told something else. */
+static bool fast(aq_tracer *t, int root, const char *path, bool follow, char *ret, size_t cap,
+                 struct statx *what, bool *seen)
 {
     aq_auto_fd int fd = handle_of(root, path, follow);
 
     if (fd < 0)
         return errno == ENOENT && missing(t, root, path, ret, cap);
     handle_name(t, fd, ret, cap);
-    return !is_ours(ret);
+    if (is_ours(ret))
+        return false;
+    *seen = what && strncmp(ret, "/proc", 5) != 0 && *ret == '/' &&
+            statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, what) == 0;
+    return true;
 }
 
 /* ---- step by step, where the fast way fails: missing parts, /proc/self, magic links ---- */
@@ -307,7 +323,7 @@ static bool step(walk *w, bool follow)
 static void slow(aq_tracer *t, aq_task *k, int start, const char *path, bool follow, char *ret,
                  size_t cap)
 {
-    walk w = {.root = world_root(t, k),
+    walk w = {.root = aq_resolve_root(t, k),
               .at = fcntl(start, F_DUPFD_CLOEXEC, 0),
               .tid = k->tid,
               .inner = aq_inner_pid(k)};
@@ -337,7 +353,7 @@ static void start_link(int dir, char *link, size_t cap)
 int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow)
 {
     char start[64], link[32];
-    walk w = {.root = world_root(t, k), .tid = k->tid, .inner = aq_inner_pid(k)};
+    walk w = {.root = aq_resolve_root(t, k), .tid = k->tid, .inner = aq_inner_pid(k)};
     int parts = 0;
 
     start_link(dir, link, sizeof link);
@@ -354,12 +370,12 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
     return w.at;
 }
 
-void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                size_t cap)
+bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                     size_t cap, struct statx *what)
 {
     char base[AQ_PATH + 32] = "", joined[BUFFER], link[32], start[64];
-    int root = world_root(t, k);
-    bool absolute = *path == '/';
+    int root = aq_resolve_root(t, k);
+    bool absolute = *path == '/', seen = false;
 
     start_link(dir, link, sizeof link);
     if (!absolute)
@@ -368,19 +384,27 @@ void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow
         snprintf(base, sizeof base, "(unnamed)");
     if (!*path) {
         snprintf(ret, cap, "%s", base);
-        return;
+        return false;
     }
     snprintf(joined, sizeof joined, "%s%s%s", base, absolute ? "" : "/", path);
     if (root < 0) {
         snprintf(ret, cap, "%s", joined);
-        return;
+        return false;
     }
-    if (*joined == '/' && strstr(joined, "self") == NULL && fast(t, root, joined, follow, ret, cap))
-        return;
+    if (*joined == '/' && strstr(joined, "self") == NULL &&
+        fast(t, root, joined, follow, ret, cap, what, &seen))
+        return seen && (absolute || !strstr(base, " (deleted)"));
     snprintf(start, sizeof start, "%s/%d/%s", aq_process_proc(), k->tid, absolute ? "root" : link);
     aq_auto_fd int at = open(start, O_PATH | O_CLOEXEC);
     if (at < 0)
         snprintf(ret, cap, "%s", joined);
     else
         slow(t, k, at, path, follow, ret, cap);
+    return false;
+}
+
+void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                size_t cap)
+{
+    aq_resolve_stat(t, k, dir, path, follow, ret, cap, NULL);
 }

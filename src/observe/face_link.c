@@ -1,0 +1,168 @@
+/* Links of /proc that have a number in them, questions about the disk below a file, and errors that
+ * only a read-only piece of the host would give; disk.h. */
+#include <errno.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/syscalls.h"
+#include "observe/disk.h"
+
+enum {
+    LINK = 64,              /* a text with a number is shorter */
+    EXTENTS_FLAG = 0x80000, /* every file of an ext4 has it */
+    SECTOR = 512,
+    BLOCK = 4096,
+};
+
+/* ---- links ---- */
+
+/* "pipe:[31843]" for "pipe:[21549317]". */
+static bool translate(aq_tracer *t, const char *text, char ret[static LINK])
+{
+    const char *bracket = strstr(text, ":[");
+    uint64_t number;
+    char *end;
+
+    if (!bracket || *text == '/' || bracket[2] < '0' || bracket[2] > '9')
+        return false;
+    number = strtoull(bracket + 2, &end, 10);
+    if (strcmp(end, "]") != 0)
+        return false;
+    snprintf(ret, LINK, "%.*s:[%llu]", (int)(bracket - text), text,
+             (unsigned long long)(aq_disk_namespace(text) ? aq_disk_namespace(text)
+                                                          : aq_disk_anonymous(t, number, NULL)));
+    return true;
+}
+
+/* What is too long for the program's room is cut, so the whole is asked for once more. */
+aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
+{
+    bool at = k->nr == AQ_NR_readlinkat;
+    uint64_t into = aq_regs_arg(k, at ? 2 : 1);
+    uint64_t room = (uint32_t)aq_regs_arg(k, at ? 3 : 2);
+    char text[LINK + 1], shown[LINK];
+    const aq_look *l;
+    ssize_t n;
+    size_t len;
+
+    if (!t->disk || *result <= 0)
+        return AQ_STEP_RUN;
+    l = aq_look_of(k);
+    if (strncmp(l->name, "/proc/", 6) != 0)
+        return AQ_STEP_RUN;
+    n = readlinkat(aq_resolve_root(t, k), l->name + 1, text, LINK);
+    if (n < 0) {
+        n = *result < LINK ? *result : LINK;
+        n = aq_tracee_read(k, into, text, (size_t)n);
+    }
+    if (n <= 0 || n >= LINK)
+        return AQ_STEP_RUN;
+    text[n] = '\0';
+    if (!translate(t, text, shown))
+        return AQ_STEP_RUN;
+    len = strlen(shown) < room ? strlen(shown) : (size_t)room;
+    if (aq_tracee_put(k, into, shown, len))
+        *result = (long)len;
+    return AQ_STEP_RUN;
+}
+
+/* ---- errors ---- */
+
+static bool wants_owner(long nr)
+{
+    switch (nr) {
+    case AQ_NR_chmod:
+    case AQ_NR_fchmod:
+    case AQ_NR_fchmodat:
+    case AQ_NR_fchmodat2:
+    case AQ_NR_chown:
+    case AQ_NR_fchown:
+    case AQ_NR_lchown:
+    case AQ_NR_fchownat:
+    case AQ_NR_utime:
+    case AQ_NR_utimes:
+    case AQ_NR_futimesat:
+    case AQ_NR_utimensat:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A disk that can be written refuses by rights: what is not the user's is root's. */
+long aq_disk_result(const aq_task *k, long result)
+{
+    if (result != -EROFS)
+        return result;
+    return wants_owner(k->nr) ? -EPERM : -EACCES;
+}
+
+/* ---- below the file ---- */
+
+/* Of a file or folder on the disk; false: it lies elsewhere. */
+static bool on_disk(aq_tracer *t, aq_task *k, const aq_fd *f, struct statx *s)
+{
+    const aq_place *p = f->name ? aq_disk_place(f->name) : NULL;
+
+    if (!p || p->kind != AQ_PLACE_DISK || (f->kind != AQ_FD_FILE && f->kind != AQ_FD_DIR) ||
+        !aq_fd_stat(k, f->fd, s))
+        return false;
+    aq_disk_show(t, k, f->name, s, true);
+    return true;
+}
+
+/* One extent, where a file of that number could be. */
+static aq_step fiemap(aq_task *k, const struct statx *s)
+{
+    uint64_t at = aq_regs_arg(k, 2), len = s->stx_blocks * SECTOR;
+    struct fiemap m;
+    struct fiemap_extent e = {.fe_logical = 0,
+                              .fe_physical = (s->stx_ino * 37 + 34816) * BLOCK,
+                              .fe_length = len,
+                              .fe_flags = FIEMAP_EXTENT_LAST};
+
+    if (!aq_tracee_get(k, at, &m, sizeof m))
+        return aq_answer(k, -EFAULT);
+    if (m.fm_flags & ~(uint32_t)(FIEMAP_FLAG_SYNC | FIEMAP_FLAG_XATTR | FIEMAP_FLAG_CACHE))
+        return aq_answer(k, -EBADR);
+    if (m.fm_length == 0)
+        return aq_answer(k, -EINVAL);
+    m.fm_mapped_extents = len > m.fm_start && !(m.fm_flags & FIEMAP_FLAG_XATTR);
+    if (m.fm_extent_count && m.fm_mapped_extents && !aq_tracee_put(k, at + sizeof m, &e, sizeof e))
+        return aq_answer(k, -EFAULT);
+    return aq_answer(k, aq_tracee_put(k, at, &m, sizeof m) ? 0 : -EFAULT);
+}
+
+static aq_step give(aq_task *k, const void *data, size_t len)
+{
+    return aq_answer(k, aq_tracee_put(k, aq_regs_arg(k, 2), data, len) ? 0 : -EFAULT);
+}
+
+/* What a file system in memory does not know, or answers otherwise. */
+aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
+{
+    uint32_t request = (uint32_t)aq_regs_arg(k, 1), flags = EXTENTS_FLAG, version;
+    struct fsxattr x = {0};
+    struct statx s;
+
+    if (!t->disk || (request != FS_IOC_GETFLAGS && request != FS_IOC_FIEMAP &&
+                     request != FS_IOC_GETVERSION && request != FS_IOC_FSGETXATTR))
+        return aq_try_ioctl(t, k);
+    if (!on_disk(t, k, aq_fd_of(t, k, aq_arg_int(k, 0)), &s))
+        return aq_try_ioctl(t, k);
+    switch (request) {
+    case FS_IOC_GETFLAGS:
+        return give(k, &flags, sizeof flags);
+    case FS_IOC_GETVERSION:
+        version = (uint32_t)aq_disk_hash(t->disk, &s.stx_ino, sizeof s.stx_ino);
+        return give(k, &version, sizeof version);
+    case FS_IOC_FSGETXATTR:
+        return give(k, &x, sizeof x);
+    default:
+        return S_ISREG(s.stx_mode) || S_ISDIR(s.stx_mode) ? fiemap(k, &s) : aq_answer(k, -ENOTTY);
+    }
+}

@@ -1,0 +1,353 @@
+/* Listings of folders: numbers as stat shows them, and on the disk the order of a disk; disk.h.
+ *
+ * A folder in memory lists the newest first. On the machine's disk names stand in the order of a
+ * hash; here it is one of the inode's number, which says when it was made: names may be decoys,
+ * which differ between two worlds of a seed while the order must not. The host's folders hold no
+ * decoys; there it is one of the name, so that the order is not the host's either.
+ *
+ * The whole folder is read through the task's own descriptor, sorted, and a part of it answered.
+ * Where the task goes on is kept by the kernel, as the position of that descriptor: duplicates,
+ * children, seekdir and rewinddir need nothing of us, and names that are made or removed meanwhile
+ * move no others. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/syscalls.h"
+#include "observe/disk.h"
+
+enum {
+    CHUNK = 64 << 10,
+    MOST = 64 << 20,    /* bytes of one folder; a larger one keeps its order */
+    REWRITE = 16 << 20, /* bytes of one answer of the kernel that are looked at */
+    ANSWER = 1 << 20,   /* bytes of one answer of ours */
+    NAME_64 = offsetof(struct dirent64, d_name),
+    NAME_OLD = NAME_64 - 1, /* getdents has the type behind the name */
+};
+static const uint64_t end_at = UINT64_C(1) << 43; /* positions that every file system takes */
+
+typedef struct entry {
+    uint64_t at;    /* its position */
+    uint64_t shown; /* its number */
+    const char *name;
+    uint16_t len;
+    uint8_t type;
+} entry;
+
+struct aq_listing {
+    uint64_t dev, ino, names; /* of the folder; disk->names when it was read */
+    char *text;
+    size_t text_len;
+    entry *entries;
+    size_t count;
+};
+
+void aq_listing_free(aq_listing *l)
+{
+    if (!l)
+        return;
+    free(l->text);
+    free(l->entries);
+    free(l);
+}
+
+/* ---- numbers ---- */
+
+static void full_name(char *ret, size_t cap, const char *folder, const char *name)
+{
+    const char *slash = strrchr(folder, '/');
+
+    if (strcmp(name, ".") == 0)
+        snprintf(ret, cap, "%s", folder);
+    else if (strcmp(name, "..") == 0)
+        snprintf(ret, cap, "%.*s", slash > folder ? (int)(slash - folder) : 1, folder);
+    else
+        snprintf(ret, cap, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
+}
+
+/* What is mounted on a name has another number than its folder says. In the root that may be
+ * anything, in writable places shared folders, and an overlay says what it likes. */
+static bool ask(aq_tracer *t, const struct stat *folder, const char *name, uint8_t type,
+                bool overlay)
+{
+    if (overlay || name[0] == '.')
+        return overlay || !name[1] || (name[1] == '.' && !name[2]) || type == DT_DIR;
+    if ((uint64_t)folder->st_dev == t->disk->root)
+        return type != DT_LNK;
+    return (uint64_t)folder->st_dev == t->disk->space && type == DT_DIR;
+}
+
+static uint64_t shown(aq_tracer *t, int fd, const struct stat *folder, const char *path,
+                      const char *name, uint64_t ino, uint8_t type, bool overlay)
+{
+    char whole[2 * AQ_PATH];
+    struct stat s;
+
+    full_name(whole, sizeof whole, path, name);
+    /* Its own folder shows what another file system covers. */
+    if (strcmp(aq_place_of(whole)->path, whole) == 0 && strcmp(name, ".") != 0 &&
+        strcmp(name, "..") != 0) {
+        full_name(whole, sizeof whole, path, "covered");
+        return aq_disk_inode(t, whole, (uint64_t)folder->st_dev, ino);
+    }
+    if (!ask(t, folder, name, type, overlay) ||
+        fstatat(fd, name, &s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0)
+        return aq_disk_inode(t, whole, (uint64_t)folder->st_dev, ino);
+    return aq_disk_inode(t, whole, (uint64_t)s.st_dev, (uint64_t)s.st_ino);
+}
+
+static bool is_overlay(int fd)
+{
+    struct statfs s;
+
+    return fstatfs(fd, &s) == 0 && s.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+/* ---- reading a folder ---- */
+
+static int read_all(int fd, aq_listing *l)
+{
+    size_t cap = 0;
+    long n;
+
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return -errno;
+    for (;;) {
+        if (cap - l->text_len < CHUNK) {
+            cap = cap ? 2 * cap : 2 * CHUNK;
+            if (cap > MOST)
+                return -EFBIG;
+            l->text = aq_realloc(l->text, cap, 1);
+        }
+        n = syscall(SYS_getdents64, fd, l->text + l->text_len, CHUNK);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        l->text_len += (size_t)n;
+    }
+}
+
+static uint64_t position(const aq_disk *f, const struct stat *folder, const struct dirent64 *d,
+                         uint32_t nth)
+{
+    bool own = (uint64_t)folder->st_dev == f->root || (uint64_t)folder->st_dev == f->space;
+    uint64_t both[2] = {d->d_ino, nth}, h;
+
+    if (strcmp(d->d_name, ".") == 0)
+        return 0;
+    if (strcmp(d->d_name, "..") == 0)
+        return 1;
+    h = own ? aq_disk_hash(f, both, sizeof both) : aq_disk_hash(f, d->d_name, strlen(d->d_name));
+    return 2 + h % (end_at - (UINT64_C(1) << 32));
+}
+
+static int by_position(const void *x, const void *y)
+{
+    const entry *a = x, *b = y;
+
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* How many before it are the same inode: links of one file in one folder are rare, and mostly
+ * neighbours. */
+static uint32_t links_before(const uint64_t *inodes, size_t count, uint64_t ino)
+{
+    uint32_t nth = 0;
+
+    for (size_t i = count; i > 0 && count - i < 64; i--)
+        nth += inodes[i - 1] == ino;
+    return nth;
+}
+
+static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *path, aq_listing *l)
+{
+    bool overlay = is_overlay(fd);
+    size_t cap = 0;
+    uint64_t *inodes = NULL;
+
+    for (size_t at = 0; at + NAME_64 < l->text_len;) {
+        const struct dirent64 *d = (const struct dirent64 *)(l->text + at);
+
+        if (l->count == cap) {
+            cap = cap ? 2 * cap : 64;
+            l->entries = aq_realloc(l->entries, cap, sizeof *l->entries);
+            inodes = aq_realloc(inodes, cap, sizeof *inodes);
+        }
+        inodes[l->count] = d->d_ino;
+        l->entries[l->count] =
+            (entry){.at = position(t->disk, folder, d, links_before(inodes, l->count, d->d_ino)),
+                    .shown = shown(t, fd, folder, path, d->d_name, d->d_ino, d->d_type, overlay),
+                    .name = d->d_name,
+                    .len = (uint16_t)strlen(d->d_name),
+                    .type = d->d_type};
+        l->count++;
+        at += d->d_reclen;
+    }
+    free(inodes);
+    if (l->count)
+        qsort(l->entries, l->count, sizeof *l->entries, by_position);
+    for (size_t i = 1; i < l->count; i++) /* a position is one entry's */
+        if (l->entries[i].at <= l->entries[i - 1].at)
+            l->entries[i].at = l->entries[i - 1].at + 1;
+}
+
+/* The folder's entries, now. NULL: the kernel is to answer. */
+static const aq_listing *listing_of(aq_tracer *t, int fd, const char *path)
+{
+    aq_disk *f = t->disk;
+    aq_listing *l = f->listing;
+    struct stat s;
+
+    if (fstat(fd, &s) != 0)
+        return NULL;
+    if (l && l->dev == (uint64_t)s.st_dev && l->ino == (uint64_t)s.st_ino && l->names == f->names)
+        return l;
+    aq_listing_free(l);
+    f->listing = NULL;
+    l = aq_alloc(sizeof *l);
+    *l = (aq_listing){.dev = (uint64_t)s.st_dev, .ino = (uint64_t)s.st_ino, .names = f->names};
+    if (read_all(fd, l) != 0) {
+        aq_listing_free(l);
+        return NULL;
+    }
+    sort(t, fd, &s, path, l);
+    f->listing = l;
+    return l;
+}
+
+/* ---- answering ---- */
+
+static size_t record_len(const entry *e, bool old)
+{
+    size_t n = old ? NAME_OLD + e->len + 2u : NAME_64 + e->len + 1u;
+
+    return (n + 7) & ~(size_t)7;
+}
+
+static void put_record(char *at, const entry *e, uint64_t next, bool old)
+{
+    size_t len = record_len(e, old);
+    uint16_t reclen = (uint16_t)len;
+
+    memset(at, 0, len);
+    memcpy(at, &e->shown, 8);
+    memcpy(at + 8, &next, 8);
+    memcpy(at + 16, &reclen, 2);
+    memcpy(at + (old ? NAME_OLD : NAME_64), e->name, e->len);
+    at[old ? len - 1 : 18] = (char)e->type;
+}
+
+/* From position `from`; says where it goes on. Bytes, or a negative errno. */
+static long fill(aq_task *k, const aq_listing *l, uint64_t from, uint64_t *next)
+{
+    bool old = k->nr == AQ_NR_getdents;
+    size_t room = (uint32_t)aq_regs_arg(k, 2), len = 0, i = 0;
+    char *buffer;
+    long result;
+
+    while (i < l->count && l->entries[i].at < from)
+        i++;
+    *next = from;
+    if (i == l->count)
+        return 0;
+    if (record_len(&l->entries[i], old) > room)
+        return -EINVAL;
+    if (room > ANSWER)
+        room = ANSWER;
+    buffer = aq_alloc(room);
+    for (; i < l->count && len + record_len(&l->entries[i], old) <= room; i++) {
+        *next = i + 1 < l->count ? l->entries[i + 1].at : end_at;
+        put_record(buffer + len, &l->entries[i], *next, old);
+        len += record_len(&l->entries[i], old);
+    }
+    result = aq_tracee_put(k, aq_regs_arg(k, 1), buffer, len) ? (long)len : -EFAULT;
+    free(buffer);
+    return result;
+}
+
+aq_step aq_try_list(aq_tracer *t, aq_task *k)
+{
+    const aq_fd *f = t->disk ? aq_fd_of(t, k, aq_arg_int(k, 0)) : NULL;
+    const aq_place *p = f && f->kind == AQ_FD_DIR && f->name ? aq_disk_place(f->name) : NULL;
+    aq_auto_fd int mine = -1;
+    const aq_listing *l;
+    uint64_t next;
+    off_t from;
+    long result;
+
+    if (!p || p->kind != AQ_PLACE_DISK)
+        return AQ_STEP_RUN;
+    aq_disk_in_space(t, k, f->dev); /* knows the devices from now on */
+    mine = aq_fd_borrow(k, aq_arg_int(k, 0));
+    from = mine < 0 ? -1 : lseek(mine, 0, SEEK_CUR);
+    if (from < 0)
+        return AQ_STEP_RUN;
+    l = listing_of(t, mine, f->name);
+    result = l ? fill(k, l, (uint64_t)from, &next) : 0;
+    if (!l || result < 0)
+        lseek(mine, from, SEEK_SET);
+    else
+        lseek(mine, (off_t)next, SEEK_SET);
+    if (!l)
+        return AQ_STEP_RUN;
+    if (result >= 0 && aq_disk_in_space(t, k, f->dev))
+        aq_times_read(t, k, f->ino);
+    return aq_answer(k, result);
+}
+
+/* ---- the kernel's answer ---- */
+
+static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text, size_t len)
+{
+    size_t skip = k->nr == AQ_NR_getdents ? NAME_OLD : NAME_64;
+    struct stat folder;
+
+    if (fstat(fd, &folder) != 0)
+        return;
+    for (size_t at = 0; at + skip < len;) {
+        uint64_t ino;
+        uint16_t reclen;
+        char *d = text + at;
+
+        memcpy(&ino, d, 8);
+        memcpy(&reclen, d + 16, 2);
+        if (reclen <= skip || reclen > len - at || !memchr(d + skip, '\0', reclen - skip))
+            return;
+        ino = shown(t, fd, &folder, f->name, d + skip, ino,
+                    (uint8_t)(k->nr == AQ_NR_getdents ? d[reclen - 1] : d[18]), false);
+        memcpy(d, &ino, 8);
+        at += reclen;
+    }
+}
+
+aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result)
+{
+    const aq_fd *f = t->disk && *result > 0 ? aq_fd_of(t, k, aq_arg_int(k, 0)) : NULL;
+    aq_auto_fd int mine = -1;
+    char *text;
+    size_t len;
+
+    if (!f || !f->name || *result > REWRITE)
+        return AQ_STEP_RUN;
+    aq_disk_in_space(t, k, f->dev);
+    mine = aq_fd_borrow(k, aq_arg_int(k, 0));
+    len = (size_t)*result;
+    text = aq_alloc(len);
+    if (mine >= 0 && aq_tracee_get(k, aq_regs_arg(k, 1), text, len)) {
+        rewrite(t, k, f, mine, text, len);
+        aq_tracee_put(k, aq_regs_arg(k, 1), text, len);
+    }
+    free(text);
+    if (aq_disk_in_space(t, k, f->dev))
+        aq_times_read(t, k, f->ino);
+    return AQ_STEP_RUN;
+}
