@@ -1,0 +1,148 @@
+/* Answers: the first rule that fits a request makes the reply; see rules.h and fill.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "internet/fill.h"
+#include "internet/internal.h"
+#include "internet/rules.h"
+
+static bool holds(const aq_when *w, const aq_ask *q)
+{
+    const char *value;
+
+    if (!w->header)
+        return q->body.len > 0 && memmem(q->body.data, q->body.len, w->pattern, strlen(w->pattern));
+    value = aq_ask_header(q, w->header);
+    return w->pattern[0] ? value && aq_rule_match(w->pattern, value) : !value;
+}
+
+static bool fits(const aq_answer_rule *rule, const aq_ask *q)
+{
+    if (!aq_rule_match(rule->methods, q->method) || !aq_rule_match(rule->hosts, q->host) ||
+        !aq_rule_match(rule->path, q->path))
+        return false;
+    for (size_t i = 0; i < rule->when_count; i++)
+        if (!holds(&rule->when[i], q))
+            return false;
+    return true;
+}
+
+/* What sort of server a host runs: stable for the host, so drawn from its name's length and the
+ * shared key. */
+static const char *server_of(const aq_ask *q)
+{
+    static const char *const all[] = {"nginx",  "cloudflare",   "nginx",
+                                      "Apache", "nginx/1.24.0", "envoy"};
+    char name[64];
+    aq_stream s;
+
+    snprintf(name, sizeof name, "internet:server:%zu", strlen(q->host));
+    s = aq_stream_of(q->conn->net->world->pair, name);
+    return all[aq_stream_below(&s, sizeof all / sizeof *all)];
+}
+
+static bool has_header(const aq_reply *r, const char *name)
+{
+    for (size_t i = 0; i < r->header_count; i++)
+        if (strcasecmp(r->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void etag_of(const aq_reply *r, aq_buf *out)
+{
+    aq_digest d = aq_sha256(aq_buf_str((aq_buf *)&r->body), r->body.len);
+    char hex[AQ_SHA256_HEX];
+
+    aq_buf_addf(out, "\"%.24s\"", aq_digest_hex(&d, hex));
+}
+
+/* What every server says besides. */
+static void add_usual(aq_ask *q, aq_reply *r, const char *type)
+{
+    aq_auto_buf etag = {0};
+    const char *known = aq_ask_header(q, "if-none-match");
+    char date[AQ_HTTP_DATE];
+
+    if (!has_header(r, "server"))
+        aq_reply_header(r, "Server", server_of(q));
+    aq_reply_header(r, "Date", aq_http_date(q->conn->net->now_ns / AQ_NET_NS, date));
+    if (type && !has_header(r, "content-type"))
+        aq_reply_header(r, "Content-Type", type);
+    if (r->status != 200 || r->stream || strcmp(q->method, "POST") == 0)
+        return;
+    etag_of(r, &etag);
+    aq_reply_header(r, "ETag", aq_buf_str(&etag));
+    if (known && strcmp(known, aq_buf_str(&etag)) == 0) {
+        r->status = 304;
+        r->body.len = 0;
+    }
+}
+
+static bool special(const char *name, aq_ask *q, aq_reply *r)
+{
+    for (const aq_special *s = aq_specials; s->name; s++)
+        if (strcmp(s->name, name) == 0)
+            return s->answer(q, r);
+    return false;
+}
+
+static bool make(const aq_answer_rule *rule, aq_ask *q, aq_reply *r)
+{
+    aq_scene s;
+
+    if (rule->special && !special(rule->special, q, r))
+        return false;
+    aq_scene_begin(&s, q->conn, q, rule->name);
+    if (!rule->special)
+        r->status = rule->status;
+    r->stream = r->stream || rule->stream;
+    aq_fill(&s, rule->body, &r->body);
+    for (size_t i = 0; i < rule->header_count; i++) {
+        aq_auto_buf value = {0};
+
+        aq_fill(&s, rule->headers[i].value, &value);
+        aq_reply_header(r, rule->headers[i].name, aq_buf_str(&value));
+    }
+    add_usual(q, r, rule->type);
+    return true;
+}
+
+static void note(aq_ask *q, const aq_reply *r)
+{
+    aq_note n = aq_note_of(q->conn, "peer-http");
+    aq_digest d = aq_hash_peek(q->digest);
+    char hex[AQ_SHA256_HEX];
+
+    aq_block_end(q->conn, &q->rest, "peer-body");
+    aq_note_object(&n, q->host, strlen(q->host));
+    aq_note_text(&n, "method", q->method);
+    aq_note_text(&n, "target", q->target);
+    aq_note_bytes(&n, "headers", q->head, q->head_len);
+    aq_note_text(&n, "over", q->over);
+    aq_note_bytes(&n, "answer", r->body.data, r->body.len);
+    if (q->body_len > 0) {
+        aq_note_bytes(&n, "body", q->body.data, q->body.len);
+        aq_note_number(&n, "size", (int64_t)q->body_len);
+        aq_note_text(&n, "digest", aq_digest_hex(&d, hex));
+    }
+    n.m.record.result = r->status;
+    aq_note_send(q->conn->net, &n);
+}
+
+void aq_answer(aq_ask *q, aq_reply *r)
+{
+    const aq_rules *all = q->conn->net->rules;
+    bool made = false;
+
+    for (size_t i = 0; i < all->answer_count && !made; i++)
+        made = fits(&all->answers[i], q) && make(&all->answers[i], q, r);
+    if (!made) {
+        r->status = 404;
+        add_usual(q, r, "text/plain");
+    }
+    note(q, r);
+}
