@@ -1,14 +1,26 @@
 /* Virtual time. It moves a little with every call and jumps when everybody sleeps; the host's clock
  * decides nothing. All clocks of a world are this one, with another start. */
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "kernel/syscalls.h"
 #include "observe/internal.h"
 
 enum {
-    TICK_NS = 300,      /* what one call takes */
+    TICK_NS = 300,      /* what one call takes, where there is no machine */
     PATIENT_READS = 64, /* reads of the clock in a row before it hurries */
+    SHORT_NS = 190,     /* what a short call takes on a machine */
+    COUNTER_NS = 11,    /* a read of the processor's counter */
+    THOUGHT_NS = 2500,  /* at least, that a program does between two different calls */
+    THOUGHTS = 16384,   /* and at most so much more */
+    CALM_READS = 256,   /* on a machine, before the clock hurries */
+    HURRY = 16,         /* further reads that add the time of one more */
+    BYTES_NS = 8,       /* that are moved in one */
+    SLACK_NS = 50000,   /* that a sleep may take longer */
+    WAKE_NS = 8192,     /* and at most so much more until the sleeper runs */
+    JIFFY_NS = 4000000, /* steps of the coarse clocks */
 };
 static const uint64_t second = 1000000000, uptime_ns = 90061ULL * 1000000000;
 
@@ -40,17 +52,69 @@ uint64_t aq_clock_counter(const aq_tracer *t)
     return (uint64_t)((unsigned __int128)aq_clock_now(t, CLOCK_MONOTONIC) * khz / 1000000);
 }
 
-/* Whoever does nothing but read the clock waits for it: it runs faster then, so that the wait ends
- * after thousands of reads and not after millions. */
-void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads)
+static void add(aq_tracer *t, aq_task *k, uint64_t ns)
 {
-    uint64_t ns;
-
-    k->reads = reads ? k->reads + 1 : 0;
-    ns = TICK_NS * (1 + k->reads / PATIENT_READS);
     t->clock += ns;
     k->cpu += ns;
     k->proc->cpu += ns;
+}
+
+static uint32_t cost_of(long nr)
+{
+    static const uint32_t costs[AQ_CALL_NUMBERS] = {
+#define AQ_TICK(call, ns) [AQ_NR_##call] = ns,
+#include "observe/ticks.def"
+#undef AQ_TICK
+    };
+
+    if (nr == AQ_TICK_COUNTER)
+        return COUNTER_NS;
+    return nr >= 0 && nr < AQ_CALL_NUMBERS && costs[nr] ? costs[nr] : SHORT_NS;
+}
+
+/* No two calls take the same time on a machine; in two runs of one world they do. */
+static uint32_t noise(aq_tracer *t)
+{
+    if (!t->noise) {
+        memcpy(&t->noise, t->plan.machine->entropy, sizeof t->noise);
+        t->noise |= 1;
+    }
+    t->noise ^= t->noise << 13;
+    t->noise ^= t->noise >> 7;
+    t->noise ^= t->noise << 17;
+    return (uint32_t)(t->noise >> 32);
+}
+
+/* What a program computes without a call cannot be measured twice alike. But who makes one call
+ * after a different one has done something in between, and takes some time for it; who makes the
+ * same one again, or has just looked at the clock, is measuring. */
+static uint64_t machine_ns(aq_tracer *t, aq_task *k, long nr, bool reads)
+{
+    uint64_t ns = cost_of(nr);
+
+    ns += ns * (noise(t) & 63) / 256;
+    if (k->reads > CALM_READS)
+        ns *= 1 + (k->reads - CALM_READS) / HURRY;
+    if (!reads && !k->looked && nr != k->before)
+        ns += THOUGHT_NS + noise(t) % THOUGHTS;
+    k->looked = reads;
+    k->before = nr;
+    return ns;
+}
+
+/* Whoever does nothing but read the clock waits for it: it runs faster then, so that the wait ends
+ * after thousands of reads and not after millions. */
+void aq_clock_tick(aq_tracer *t, aq_task *k, long nr, bool reads)
+{
+    k->reads = reads ? k->reads + 1 : 0;
+    add(t, k,
+        t->plan.machine ? machine_ns(t, k, nr, reads) : TICK_NS * (1 + k->reads / PATIENT_READS));
+}
+
+void aq_clock_moved(aq_tracer *t, uint64_t bytes)
+{
+    if (t->plan.machine && t->last)
+        add(t, t->last, bytes / BYTES_NS);
 }
 
 uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns)
@@ -62,6 +126,13 @@ uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s,
         return AQ_CLOCK_END;
     at = at > now ? at - now : 0;
     return __builtin_add_overflow(at, t->clock, &at) || at > AQ_CLOCK_END ? AQ_CLOCK_END : at;
+}
+
+uint64_t aq_clock_late(aq_tracer *t, uint64_t deadline)
+{
+    if (!t->plan.machine || deadline <= t->clock || deadline >= AQ_CLOCK_END)
+        return deadline;
+    return deadline + SLACK_NS + noise(t) % WAKE_NS;
 }
 
 static aq_step give_time(aq_task *k, uint64_t at, uint64_t seconds, uint64_t rest)
@@ -83,11 +154,17 @@ aq_step aq_try_time(aq_tracer *t, aq_task *k)
         if (id > CLOCK_TAI)
             return AQ_STEP_RUN; /* the kernel says what is wrong with it */
         now = aq_clock_now(t, id);
+        if (t->plan.machine && (id == CLOCK_REALTIME_COARSE || id == CLOCK_MONOTONIC_COARSE))
+            now -= now % JIFFY_NS;
         if (is_cpu(id) && !aq_usage_clock(t, k, id, &now))
             return aq_answer(k, -EINVAL);
         if (!aq_regs_arg(k, 1))
             return aq_answer(k, -EFAULT);
         return give_time(k, aq_regs_arg(k, 1), now / second, now % second);
+    case SYS_clock_getres:
+        if (!t->plan.machine || (id != CLOCK_REALTIME_COARSE && id != CLOCK_MONOTONIC_COARSE))
+            return AQ_STEP_RUN;
+        return give_time(k, aq_regs_arg(k, 1), 0, JIFFY_NS);
     case SYS_gettimeofday:
         now = aq_clock_now(t, CLOCK_REALTIME);
         return give_time(k, at, now / second, now % second / 1000);

@@ -127,7 +127,7 @@ static void begin(aq_tracer *t, aq_task *k)
         p->unknown++;
     t->end.calls++;
     t->quantum++;
-    aq_clock_tick(t, k, k->row->attempt == aq_try_time || k->row->attempt == aq_try_usage);
+    aq_clock_tick(t, k, k->nr, k->row->attempt == aq_try_time || k->row->attempt == aq_try_usage);
     if (t->plan.calls && t->end.calls > t->plan.calls)
         t->end.stop = AQ_STOP_CALLS;
     if (!t->touched && !aq_touches_nothing(k)) {

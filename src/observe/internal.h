@@ -153,6 +153,8 @@ struct aq_task {
     uint32_t caller; /* of an exec: the thread that asked for it, when it was not the first */
     uint64_t cpu;    /* virtual time that it used */
     uint32_t reads;  /* of the clock, in a row */
+    bool looked;     /* at a clock, by its last call */
+    long before;     /* number of its last call */
     uint32_t ticks;  /* of the wall clock since its last stop */
     long answer;
     const char *rule; /* that refused the current call, NULL while none did */
@@ -259,6 +261,7 @@ struct aq_tracer {
     bool started;
     bool touched;      /* somebody may have looked at the writable places; touch.c */
     uint64_t clock;    /* virtual nanoseconds since the start */
+    uint64_t noise;    /* of the clock */
     uint64_t activity; /* grows with everything that could let a parked call go on */
     bool signals;      /* somebody may have a signal to take */
     bool named_pipes;  /* there may be some; park_open.c */
@@ -403,10 +406,15 @@ bool aq_sched_idle(aq_tracer *t);                           /* false: nothing wi
 bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody else run? */
 
 /* clock.c */
-uint64_t aq_clock_now(const aq_tracer *t, int id);        /* in nanoseconds of that clock */
-uint64_t aq_clock_counter(const aq_tracer *t);            /* the time stamp counter */
-void aq_clock_tick(aq_tracer *t, aq_task *k, bool reads); /* for one call, or look at the clock */
-void aq_clock_left(aq_tracer *t, aq_task *k); /* to the task, of a sleep that is interrupted */
+uint64_t aq_clock_now(const aq_tracer *t, int id); /* in nanoseconds of that clock */
+uint64_t aq_clock_counter(const aq_tracer *t);     /* the time stamp counter */
+/* For one call, or a read of the processor's counter; `reads`: it looks at a clock. */
+enum { AQ_TICK_COUNTER = -2 };
+void aq_clock_tick(aq_tracer *t, aq_task *k, long nr, bool reads);
+/* No wait ends in the nanosecond that it was to end in. */
+uint64_t aq_clock_late(aq_tracer *t, uint64_t deadline);
+void aq_clock_moved(aq_tracer *t, uint64_t bytes); /* by the one whose turn it is */
+void aq_clock_left(aq_tracer *t, aq_task *k);      /* to the task, of a sleep that is interrupted */
 /* The call ends at the time that lies at `at` in the task; 0 there: it has none. -EFAULT, -EINVAL.
  */
 int aq_clock_until(aq_tracer *t, aq_task *k, uint64_t at, int id, bool absolute);

@@ -244,8 +244,10 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
 /* cgroups do not see what stays in memory, so bytes are counted here. */
 void aq_moved(aq_tracer *t, long result)
 {
-    if (result > 0)
-        t->end.moved += (uint64_t)result;
+    if (result <= 0)
+        return;
+    t->end.moved += (uint64_t)result;
+    aq_clock_moved(t, (uint64_t)result);
 }
 
 aq_step aq_try_accept(aq_tracer *t, aq_task *k)

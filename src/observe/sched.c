@@ -19,7 +19,7 @@ void aq_park(aq_tracer *t, aq_task *k, aq_park_kind kind)
 void aq_park_until(aq_task *k, uint64_t deadline)
 {
     if (!k->timed)
-        k->deadline = deadline;
+        k->deadline = aq_clock_late(k->proc->world, deadline);
     k->timed = true;
 }
 

@@ -130,7 +130,7 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
     if (ptrace(PTRACE_GETSIGINFO, k->tid, 0, &s) != 0)
         memset(&s, 0, sizeof s);
     if (sig == SIGSEGV && s.si_code == SI_KERNEL && !k->no_counter) {
-        aq_clock_tick(t, k, true);
+        aq_clock_tick(t, k, AQ_TICK_COUNTER, true);
         if (aq_regs_counter(k, aq_clock_counter(t))) {
             aq_decode_counter(t, k);
             return;

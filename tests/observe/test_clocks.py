@@ -81,3 +81,44 @@ def test_maps_and_vector_agree(place):
             "below = [int(x, 16) for x in rows[i - 1][0].split('-')]; "
             "print(v[33] == g(33) == at[0] == below[1], at[1] - at[0], below[1] - below[0], rows[i][1], rows[i - 1][1], rows[i - 1][-1])")  # fmt: skip
     assert run(place, "/usr/bin/python3", "-c", code).split() == ["True", "8192", "16384", "r-xp", "r--p", "[vvar]"]
+
+
+PACE = """
+import os, time
+c = time.perf_counter_ns
+def took(f):
+    a = c(); f(); return c() - a
+def child():
+    if os.fork() == 0: os._exit(0)
+    os.wait()
+def many(): [os.getppid() for _ in range(1000)]
+reads = [c() for _ in range(50)]
+print([b - a for a, b in zip(reads, reads[1:])])
+print([took(f) for f in (many, lambda: os.stat("/"), child, lambda: os.system("true"), lambda: time.sleep(0.01))])
+print(took(lambda: open("/tmp/large", "wb").write(bytes(10**7))), time.clock_gettime_ns(5) % 4000000, time.clock_getres(6))
+a = c(); n = 0
+while c() - a < 10**7: n += 1
+print(n)
+"""
+
+
+def test_time_passes_as_on_a_machine(place):
+    """Reads of the clock, calls, births and sleeps take about what they take anywhere, and never the same twice. What
+    is computed in between takes none: that cannot be measured the same way twice."""
+    out = run(place, "/usr/bin/python3", "-c", PACE)
+    reads, calls, (bytes_ns, coarse, resolution), (spins,) = [
+        [float(x) for x in line.strip("[]").split(", " if "," in line else " ")] for line in out.splitlines()]
+    assert all(20 <= ns <= 200 for ns in reads) and len(set(reads)) > 3
+    many, stat, birth, system, sleep = calls
+    assert 100_000 <= many <= 600_000 and 500 <= stat <= 5_000, calls
+    assert 50_000 <= birth <= 1_000_000 and 400_000 <= system <= 10_000_000, calls
+    assert 10_050_000 <= sleep <= 10_200_000, "a sleep ends a little late"
+    assert 1_000_000 <= bytes_ns <= 50_000_000 and coarse == 0 and resolution == 0.004
+    assert 500 <= spins <= 20_000, "who waits for the clock by reading it gets there"
+    assert run(place, "/usr/bin/python3", "-c", PACE) == out
+
+
+def test_a_short_program_is_short(place):
+    run(place, "date", options=["--events", place / "events.jsonl"])
+    last = json.loads((place / "events.jsonl").read_text().splitlines()[-2])
+    assert 100_000 < last["time"] < 20_000_000
