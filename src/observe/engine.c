@@ -282,6 +282,7 @@ static void on_birth(aq_tracer *t, aq_task *k, int event)
     child = aq_task_add(t, (pid_t)tid, p);
     child->flags = 0;
     child->no_counter = k->no_counter;
+    aq_face_born(k, child);
     aq_decode_child(t, k, child);
     if (aq_engine_wait(child, &status) && (WIFEXITED(status) || WIFSIGNALED(status)))
         aq_task_bury(t, child, status), p = NULL;
@@ -693,8 +694,8 @@ void aq_tracer_free(aq_tracer *t)
         aq_task_kill_all(t);
     aq_decode_close(t);
     aq_timer_free(t);
-    aq_face_free(t);
     free(t->vdso);
     aq_disk_free(t);
+    aq_texts_free(t);
     free(t);
 }

@@ -29,7 +29,7 @@ typedef struct page {
     aq_buf text;
 } page;
 
-struct aq_faces {
+struct aq_texts {
     page pages[PAGES];
     unsigned next;
     uint64_t draws;
@@ -37,37 +37,37 @@ struct aq_faces {
     aq_buf truth;
 };
 
-static struct aq_faces *faces_of(aq_tracer *t)
+static struct aq_texts *texts_of(aq_tracer *t)
 {
-    if (!t->faces)
-        t->faces = aq_alloc(sizeof *t->faces);
-    return t->faces;
+    if (!t->texts)
+        t->texts = aq_alloc(sizeof *t->texts);
+    return t->texts;
 }
 
-void aq_face_free(aq_tracer *t)
+void aq_texts_free(aq_tracer *t)
 {
-    if (!t->faces)
+    if (!t->texts)
         return;
     for (int i = 0; i < PAGES; i++) {
-        free(t->faces->pages[i].name);
-        aq_buf_free(&t->faces->pages[i].text);
+        free(t->texts->pages[i].name);
+        aq_buf_free(&t->texts->pages[i].text);
     }
-    aq_buf_free(&t->faces->truth);
-    free(t->faces);
-    t->faces = NULL;
+    aq_buf_free(&t->texts->truth);
+    free(t->texts);
+    t->texts = NULL;
 }
 
 /* ---- whom a file tells of ---- */
 
-static const aq_task *leader_of(const aq_tracer *t, const aq_proc *p)
+static aq_task *leader_of(const aq_tracer *t, const aq_proc *p)
 {
-    for (const aq_task *q = t->tasks; q; q = q->next)
+    for (aq_task *q = t->tasks; q; q = q->next)
         if (q->tid == p->pid)
             return q;
     return NULL;
 }
 
-static const aq_task *thread_of(const aq_tracer *t, const aq_proc *p, pid_t inner)
+static aq_task *thread_of(const aq_tracer *t, const aq_proc *p, pid_t inner)
 {
     for (aq_task *q = t->tasks; q; q = q->next)
         if (q->proc == p && aq_task_inner(q) == inner)
@@ -86,8 +86,8 @@ static uint64_t calls_of(const aq_proc *p)
 
 static void tell_process(aq_tracer *t, aq_task *k, const char *name, aq_veil_process *of)
 {
-    const aq_task *q;
-    const aq_proc *p;
+    aq_task *q;
+    aq_proc *p;
     int pid, tid;
 
     aq_veil_pids(name, &pid, &tid);
@@ -102,11 +102,12 @@ static void tell_process(aq_tracer *t, aq_task *k, const char *name, aq_veil_pro
     of->vdso = p->vdso;
     of->running = q == k;
     of->halted = q && q->state == AQ_TASK_HALTED;
+    aq_face_tell(q, p, of);
 }
 
 static pid_t last_pid(aq_tracer *t)
 {
-    struct aq_faces *f = faces_of(t);
+    struct aq_texts *f = texts_of(t);
 
     for (aq_task *q = t->tasks; q; q = q->next)
         if (aq_task_inner(q) > f->last_pid)
@@ -131,7 +132,7 @@ static bool read_truth(int mine, aq_buf *ret)
     return n >= 0;
 }
 
-static page *kept(struct aq_faces *f, const char *name)
+static page *kept(struct aq_texts *f, const char *name)
 {
     for (int i = 0; i < PAGES; i++)
         if (f->pages[i].name && strcmp(f->pages[i].name, name) == 0)
@@ -141,23 +142,23 @@ static page *kept(struct aq_faces *f, const char *name)
 
 static const aq_buf *text_of(aq_tracer *t, aq_task *k, const aq_fd *f, int mine, bool anew)
 {
-    struct aq_faces *faces = faces_of(t);
-    page *p = kept(faces, f->name);
+    struct aq_texts *texts = texts_of(t);
+    page *p = kept(texts, f->name);
     aq_veil_scene s = {.machine = t->plan.machine, .clock_ns = t->clock, .tasks = t->alive};
 
     if (p && !anew)
         return &p->text;
-    if (aq_veil_needs_truth(f->veil) && !read_truth(mine, &faces->truth))
+    if (aq_veil_needs_truth(f->veil) && !read_truth(mine, &texts->truth))
         return NULL;
     s.last_pid = last_pid(t);
-    s.draw = faces->draws++;
+    s.draw = texts->draws++;
     tell_process(t, k, f->name, &s.of);
     if (!p) {
-        p = &faces->pages[faces->next++ % PAGES];
+        p = &texts->pages[texts->next++ % PAGES];
         free(p->name);
         p->name = aq_strdup(f->name);
     }
-    aq_veil_text(f->veil, &s, faces->truth.data, faces->truth.len, &p->text);
+    aq_veil_text(f->veil, &s, texts->truth.data, texts->truth.len, &p->text);
     return &p->text;
 }
 
@@ -221,7 +222,7 @@ static bool has_place(const aq_task *k, int64_t *ret)
     return k->nr == SYS_pread64 || k->nr == SYS_preadv || (k->nr == SYS_preadv2 && *ret != -1);
 }
 
-aq_step aq_face_read(aq_tracer *t, aq_task *k, const aq_fd *f)
+aq_step aq_texts_read(aq_tracer *t, aq_task *k, const aq_fd *f)
 {
     aq_auto_fd int mine = aq_fd_borrow(k, f->fd);
     int flags = mine < 0 ? -1 : fcntl(mine, F_GETFL);

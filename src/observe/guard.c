@@ -17,7 +17,6 @@ aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
     uint32_t mode = k->no_counter ? PR_TSC_SIGSEGV : PR_TSC_ENABLE;
     uint64_t value = aq_regs_arg(k, 1);
 
-    (void)t;
     switch ((int)aq_regs_arg(k, 0)) {
     case PR_SET_TSC:
         if ((uint32_t)value != PR_TSC_ENABLE && (uint32_t)value != PR_TSC_SIGSEGV)
@@ -38,7 +37,7 @@ aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
     case PR_SET_SYSCALL_USER_DISPATCH:
         return aq_refuse(k, EINVAL, "dispatch.refused");
     default:
-        return AQ_STEP_RUN;
+        return aq_face_prctl(t, k);
     }
 }
 
@@ -48,7 +47,6 @@ aq_step aq_try_seccomp(aq_tracer *t, aq_task *k)
 {
     uint32_t operation = (uint32_t)aq_regs_arg(k, 0), action = 0;
 
-    (void)t;
     if (operation == SECCOMP_SET_MODE_FILTER &&
         (aq_regs_arg(k, 1) & SECCOMP_FILTER_FLAG_NEW_LISTENER))
         return aq_refuse(k, EBUSY, "listener.refused");
@@ -56,12 +54,13 @@ aq_step aq_try_seccomp(aq_tracer *t, aq_task *k)
         aq_tracee_get(k, aq_regs_arg(k, 2), &action, sizeof action) &&
         action == SECCOMP_RET_USER_NOTIF)
         return aq_answer(k, -EOPNOTSUPP);
-    return AQ_STEP_RUN;
+    return aq_face_filter(t, k);
 }
 
 /* The kernel allows one tracer, and that is us. */
 aq_step aq_try_ptrace(aq_tracer *t, aq_task *k)
 {
-    (void)t;
-    return aq_refuse(k, EPERM, "ptrace.refused");
+    aq_step step = aq_refuse(k, EPERM, "ptrace.refused");
+
+    return aq_face_traced(t, k) ? aq_answer(k, 0) : step; /* it is told so, and not done */
 }

@@ -180,6 +180,7 @@ struct aq_task {
     uint64_t pipe[2]; /* its device and inode */
     uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
+    uint8_t *cpus;              /* that it asked to run on, a bit each; NULL: did not ask */
     aq_look *look;              /* made on first use */
     struct aq_entropy *entropy; /* likewise; face_entropy.c */
     aq_saved saved[AQ_SAVED];
@@ -232,9 +233,10 @@ struct aq_proc {
     struct aq_flood_table *flood;
     aq_fd fds[AQ_FD_SLOTS];
     uint32_t counts[AQ_CALL_NUMBERS];
-    uint32_t unknown; /* calls of other numbers or architectures */
-    char *exe;        /* what it runs; owned */
-    aq_task *vforked; /* parent's task that waits for us, or NULL */
+    uint32_t unknown;         /* calls of other numbers or architectures */
+    char *exe;                /* what it runs; owned */
+    struct aq_belief *belief; /* what it believes of itself, face_calls.c; NULL: nothing yet */
+    aq_task *vforked;         /* parent's task that waits for us, or NULL */
     aq_proc *next;
 };
 
@@ -277,8 +279,8 @@ struct aq_tracer {
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
     struct aq_talks *talks;
-    struct aq_faces *faces;   /* of the machine that does not exist; face_proc.c */
     uint8_t *vdso;            /* the library that programs get */
+    struct aq_texts *texts;   /* of the machine that does not exist; face_proc.c */
     aq_ended ended[AQ_ENDED]; /* the newest */
     uint32_t next_ended;
 };
@@ -447,8 +449,21 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 bool aq_touches_nothing(const aq_task *k);
 
 /* face_proc.c: files of /proc that tell of the machine, answered with its facts. */
-aq_step aq_face_read(aq_tracer *t, aq_task *k, const aq_fd *f); /* RUN: the kernel may answer */
-void aq_face_free(aq_tracer *t);
+aq_step aq_texts_read(aq_tracer *t, aq_task *k, const aq_fd *f); /* RUN: the kernel may answer */
+void aq_texts_free(aq_tracer *t);
+
+/* face_calls.c: calls that ask what the machine is, and what a process may do there. */
+aq_attempt aq_try_machine, aq_try_affinity, aq_try_rlimit, aq_try_landlock, aq_try_young;
+aq_step aq_after_rlimit(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_filter(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_face_prctl(aq_tracer *t, aq_task *k);
+aq_step aq_face_filter(aq_tracer *t, aq_task *k);
+bool aq_face_traced(aq_tracer *t, aq_task *k); /* its request to be traced is granted */
+void aq_face_born(aq_task *parent, aq_task *child);
+struct sysinfo;
+void aq_face_sysinfo(const aq_tracer *t, struct sysinfo *s);
+struct aq_veil_process;
+void aq_face_tell(aq_task *k, aq_proc *p, struct aq_veil_process *of);
 
 /* image.c: a new program, at its stack pointer. */
 void aq_image_prepare(aq_tracer *t);

@@ -183,7 +183,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     int flags;
 
     if (what->veil && !writes)
-        return aq_face_read(t, k, what);
+        return aq_texts_read(t, k, what);
     if (what->kind == AQ_FD_NONE || what->kind == AQ_FD_FILE || what->kind == AQ_FD_DIR)
         return AQ_STEP_RUN;
     if (!writes && aq_fd_is_random(what)) {

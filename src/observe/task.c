@@ -75,6 +75,7 @@ static void free_proc(aq_tracer *t, aq_proc *p)
         free(p->fds[i].name);
     aq_fd_let_go(p);
     free(p->exe);
+    free(p->belief);
     free(p);
 }
 
@@ -117,6 +118,7 @@ static void unlink_task(aq_tracer *t, aq_task *k)
     if (k->look)
         aq_buf_free(&k->look->sent);
     free(k->look);
+    free(k->cpus);
     free(k->entropy);
     free(k);
 }

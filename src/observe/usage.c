@@ -88,6 +88,8 @@ static long put_info(const aq_tracer *t, const aq_task *k, uint64_t at)
     s.sharedram = 0;
     s.freeswap = s.totalswap;
     s.procs = (unsigned short)(t->alive < 60000 ? t->alive + 1 : 60000);
+    if (t->plan.machine)
+        aq_face_sysinfo(t, &s);
     return aq_tracee_put(k, at, &s, sizeof s) ? 0 : -EFAULT;
 }
 
