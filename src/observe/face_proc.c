@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "observe/decode.h"
+#include "observe/disk.h"
 #include "veil/veil.h"
 
 enum {
@@ -115,6 +115,16 @@ static pid_t last_pid(aq_tracer *t)
     return f->last_pid;
 }
 
+/* The number that stat gives it, too. */
+static uint64_t number_of(void *arg, const char *name, uint64_t device, uint64_t inode)
+{
+    aq_tracer *t = arg;
+
+    if (!t->disk)
+        return inode;
+    return name ? aq_disk_inode(t, name, device, inode) : aq_disk_anonymous(t, inode, NULL);
+}
+
 /* ---- texts ---- */
 
 /* All that the kernel would say, from the start. False: it says that something is wrong. */
@@ -144,7 +154,11 @@ static const aq_buf *text_of(aq_tracer *t, aq_task *k, const aq_fd *f, int mine,
 {
     struct aq_texts *texts = texts_of(t);
     page *p = kept(texts, f->name);
-    aq_veil_scene s = {.machine = t->plan.machine, .clock_ns = t->clock, .tasks = t->alive};
+    aq_veil_scene s = {.machine = t->plan.machine,
+                       .clock_ns = t->clock,
+                       .tasks = t->alive,
+                       .inode = number_of,
+                       .arg = t};
 
     if (p && !anew)
         return &p->text;

@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "model/place.h"
 
-enum { NAME_AT = 73 }; /* column of the name in a row of maps */
+enum { NAME = 4096, /* of a path */ NAME_AT = 73 }; /* column of the name in a row of maps */
 
 /* "7f12-7f34 r-xp 00002000 fe:01 1234   /bin/cat" */
 typedef struct row {
@@ -59,8 +60,8 @@ static uint64_t device_number(const row *r)
     const char *colon = memchr(r->device, ':', r->device_len);
     size_t first = (size_t)(colon - r->device);
 
-    return aq_word_number(r->device, first, 16) << 20 |
-           aq_word_number(colon + 1, r->device_len - first - 1, 16);
+    return makedev((unsigned)aq_word_number(r->device, first, 16),
+                   (unsigned)aq_word_number(colon + 1, r->device_len - first - 1, 16));
 }
 
 static bool starts(const row *r, const char *text)
@@ -68,18 +69,23 @@ static bool starts(const row *r, const char *text)
     return r->name_len >= strlen(text) && memcmp(r->name, text, strlen(text)) == 0;
 }
 
+static void copy_name(const row *r, char ret[static NAME])
+{
+    snprintf(ret, NAME, "%.*s", (int)(r->name_len < NAME ? r->name_len : NAME - 1), r->name);
+}
+
 /* The device of the mount that its name lies in; what has no place in the tree keeps its own. */
 static void add_device(const row *r, aq_buf *ret)
 {
     const aq_place *m;
-    char path[64];
+    char path[NAME];
 
     if (r->inode == 0 || !starts(r, "/") || starts(r, "/memfd:") || starts(r, "/SYSV") ||
         starts(r, "/dev/zero")) {
         aq_buf_add(ret, r->device, r->device_len);
         return;
     }
-    snprintf(path, sizeof path, "%.*s", (int)(r->name_len < 63 ? r->name_len : 63), r->name);
+    copy_name(r, path);
     m = aq_place_of(path);
     aq_buf_addf(ret, "%02x:%02x", m->major, m->minor);
 }
@@ -96,9 +102,12 @@ static void add_row(const aq_veil_scene *s, const row *r, aq_buf *ret)
     const char *name = is_clock(s, r) ? "[vvar]" : r->name;
     size_t start = ret->len, name_len = is_clock(s, r) ? 6 : r->name_len, used;
     uint64_t inode = r->inode;
+    char path[NAME];
 
-    if (inode && s->inode)
-        inode = s->inode(s->arg, device_number(r), inode);
+    if (inode && s->inode) {
+        copy_name(r, path);
+        inode = s->inode(s->arg, path, device_number(r), inode);
+    }
     aq_buf_add(ret, r->range, r->range_len);
     aq_buf_addc(ret, ' ');
     aq_buf_add(ret, r->access, r->access_len);

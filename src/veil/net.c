@@ -4,11 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SOCKET_DEVICE = 8 }; /* of sockfs, so that a socket has one number everywhere */
-
 static uint64_t number_of(const aq_veil_scene *s, uint64_t inode)
 {
-    return inode && s->inode ? s->inode(s->arg, SOCKET_DEVICE, inode) : inode;
+    return inode && s->inode ? s->inode(s->arg, NULL, 0, inode) : inode;
 }
 
 /* A pointer as the kernel prints it, hashed. */

@@ -40,8 +40,8 @@ typedef struct aq_veil_scene {
     int last_pid;       /* the newest process */
     uint64_t draw;      /* a number that was never used before: what is random is drawn by it */
     aq_veil_process of; /* whom a file of a process tells of */
-    /* The number that the world knows a file by. May be NULL. */
-    uint64_t (*inode)(void *arg, uint64_t device, uint64_t inode);
+    /* The number that the world knows a file by; `name` is NULL for a socket. May be NULL. */
+    uint64_t (*inode)(void *arg, const char *name, uint64_t device, uint64_t inode);
     void *arg;
 } aq_veil_scene;
 
