@@ -96,6 +96,8 @@ aq_looker aq_look_open, aq_look_close, aq_look_close_range, aq_look_dup2, aq_loo
     aq_look_ioctl, aq_look_stat, aq_look_fcntl;
 aq_noter aq_note_opened, aq_note_dup, aq_note_fcntl, aq_note_ioctl, aq_note_list, aq_note_memory,
     aq_note_copy, aq_note_new_fd, aq_note_mknod;
+/* face_link.c */
+aq_looker aq_look_handle;
 /* decode_io.c */
 aq_noter aq_note_read, aq_note_write, aq_note_receive;
 /* decode_net.c */

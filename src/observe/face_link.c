@@ -1,6 +1,7 @@
 /* Links of /proc that have a number in them, questions about the disk below a file, and errors that
  * only a read-only piece of the host would give; disk.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -165,4 +166,98 @@ aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
     default:
         return S_ISREG(s.stx_mode) || S_ISDIR(s.stx_mode) ? fiemap(k, &s) : aq_answer(k, -ENOTTY);
     }
+}
+
+/* ---- handles ---- */
+
+enum {
+    HANDLE_FLAGS = AT_SYMLINK_FOLLOW | AT_EMPTY_PATH,
+    HANDLE_TYPE = 1,    /* inode and generation */
+    HANDLE_DISK = 8,    /* bytes of one on the disk */
+    HANDLE_MEMORY = 12, /* in memory the number is longer, and comes last */
+    HANDLE_MOST = 128,  /* bytes that a caller may offer */
+};
+
+void aq_look_handle(aq_tracer *t, aq_task *k)
+{
+    bool follow = aq_regs_arg(k, 4) & AT_SYMLINK_FOLLOW;
+    aq_look *l = aq_look_of(k);
+
+    aq_look_read_path(t, k, aq_arg_int(k, 0), aq_regs_arg(k, 1));
+    l->quiet = false;
+    l->seen = l->path_read && aq_resolve_stat(t, k, l->dir, l->path, follow, l->name,
+                                              sizeof l->name, t->disk ? &l->what : NULL);
+    if (l->path_read && !l->path_len && (aq_regs_arg(k, 4) & AT_EMPTY_PATH))
+        l->seen = *l->name == '/' && aq_fd_stat(k, l->dir, &l->what);
+}
+
+/* What is wrong with a path the kernel says; of what we could not look at ourselves only that it
+ * has no handle, as nothing in /proc has. */
+static aq_step ask_instead(aq_task *k)
+{
+    uint32_t flags = (uint32_t)aq_regs_arg(k, 4);
+    const struct stat room = {0};
+    uint64_t scratch = aq_tracee_scratch(k, &room, sizeof room);
+
+    if (!scratch)
+        return aq_answer(k, -EFAULT);
+    aq_regs_set_call(k, AQ_NR_newfstatat);
+    aq_regs_set_arg(k, 2, scratch);
+    aq_regs_set_arg(
+        k, 3, (flags & AT_EMPTY_PATH) | (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW));
+    return AQ_STEP_RUN;
+}
+
+/* The host's handles are nobody's business, and the call itself never runs; those of the machine's
+ * disk are made of what stat says. Nothing can be opened by one. */
+aq_step aq_try_handle(aq_tracer *t, aq_task *k)
+{
+    aq_look *l = aq_look_of(k);
+    uint64_t at = aq_regs_arg(k, 2);
+    struct {
+        uint32_t bytes;
+        int32_t type;
+        uint32_t word[3];
+    } h = {0};
+    const aq_place *p;
+    uint32_t generation, need;
+    int32_t mount;
+
+    if (!t->disk)
+        return aq_refuse(k, EPERM, "handle.refused");
+    if ((uint32_t)aq_regs_arg(k, 4) & ~(uint32_t)HANDLE_FLAGS)
+        return aq_answer(k, -EINVAL);
+    if (!l->seen)
+        return ask_instead(k);
+    aq_disk_show(t, k, l->name, &l->what, true);
+    p = aq_disk_place(l->name);
+    if (p->kind != AQ_PLACE_DISK && p->kind != AQ_PLACE_MEMORY)
+        return aq_answer(k, -EOPNOTSUPP);
+    need = p->kind == AQ_PLACE_DISK ? HANDLE_DISK : HANDLE_MEMORY;
+    if (!aq_tracee_get(k, at, &h.bytes, sizeof h.bytes))
+        return aq_answer(k, -EFAULT);
+    if (h.bytes > HANDLE_MOST)
+        return aq_answer(k, -EINVAL);
+    generation = (uint32_t)aq_disk_hash(t->disk, &l->what.stx_ino, sizeof l->what.stx_ino);
+    mount = (int32_t)p->id;
+    h.type = HANDLE_TYPE;
+    h.word[need == HANDLE_DISK ? 1 : 0] = generation;
+    h.word[need == HANDLE_DISK ? 0 : 1] = (uint32_t)l->what.stx_ino;
+    if (!aq_tracee_put(k, aq_regs_arg(k, 3), &mount, sizeof mount))
+        return aq_answer(k, -EFAULT);
+    if (h.bytes < need) {
+        h.bytes = need;
+        h.type = 255;
+        return aq_answer(k, aq_tracee_put(k, at, &h, 8) ? -EOVERFLOW : -EFAULT);
+    }
+    h.bytes = need;
+    return aq_answer(k, aq_tracee_put(k, at, &h, 8 + need) ? 0 : -EFAULT);
+}
+
+aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result)
+{
+    (void)t, (void)k;
+    if (*result == 0)
+        *result = -EOPNOTSUPP;
+    return AQ_STEP_RUN;
 }

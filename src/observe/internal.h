@@ -311,11 +311,12 @@ aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
 
 /* face_stat.c, face_list.c, face_link.c, face_times.c: what files look like. */
 aq_attempt aq_try_stat, aq_try_fstat, aq_try_list, aq_try_remove, aq_try_times, aq_try_shown,
-    aq_try_file_ioctl;
+    aq_try_file_ioctl, aq_try_handle;
 aq_step aq_after_stat(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
 

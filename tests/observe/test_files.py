@@ -357,6 +357,31 @@ def test_below_the_files(tmp_path):
     assert said["others"] == ["EACCES", "EACCES", "EACCES", "EPERM", "EPERM", "EPERM", "EACCES", False]
 
 
+HANDLES = """
+import ctypes, errno, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+os.chdir(os.environ["HOME"])
+open("f", "w").close(); os.symlink("f", "s"); os.symlink("none", "n")
+def handle(path, size=128, flags=0, folder=-100):
+    h = ctypes.create_string_buffer(8 + 128); h[0:4] = size.to_bytes(4, "little"); mount = ctypes.c_int(0)
+    r = libc.syscall(303, folder, path.encode(), h, ctypes.byref(mount), flags)
+    e = errno.errorcode[ctypes.get_errno()] if r < 0 else ""
+    return [e, int.from_bytes(h.raw[0:4], "little"), int.from_bytes(h.raw[4:8], "little"), int.from_bytes(h.raw[8:12], "little"), mount.value]
+fd = os.open("f", os.O_PATH)
+print(json.dumps([[os.stat("f").st_ino, os.lstat("s").st_ino], handle("f"), handle("s"), handle("s", flags=0x400), handle("f", 8),
+                  handle("f", 4), handle("", folder=fd, flags=0x1000), handle("gone"), handle("f/x"), handle("n", flags=0x400),
+                  handle("/proc/self/status"), handle("/proc/self"), handle("f", 129), handle("f", flags=1), handle("/tmp")]))
+"""
+
+
+def test_handles(tmp_path):
+    (f, s), *said = python(tmp_path, HANDLES)
+    assert said[0] == ["", 8, 1, f, 28] and said[1] == ["", 8, 1, s, 28] and said[2] == said[3] == said[0]
+    assert said[4][:2] == ["EOVERFLOW", 8] and said[4][4] == 28
+    assert [row[0] for row in said[6:13]] == ["ENOENT", "ENOTDIR", "ENOENT", "ENOTSUP", "ENOTSUP", "EINVAL", "EINVAL"]
+    assert said[5] == said[0] and said[13][0] == "" and said[13][1] == 12
+
+
 def test_the_record_has_no_numbers_of_the_host(tmp_path):
     events = tmp_path / "events.jsonl"
     script = "stat -L /proc/self/fd/0 /proc/self/ns/net; stat /proc/self/fd/1; ls -la /proc/self/fd; cat < f; true"
