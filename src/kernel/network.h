@@ -1,6 +1,9 @@
-/* The loopback device of a network namespace, by netlink. Thin: addresses are the caller's. */
+/* The devices, addresses and routes of network namespaces, by netlink. Thin: which they are is the
+ * caller's policy. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -11,3 +14,31 @@
  * leaves: the namespace must have no other device. Needs CAP_NET_ADMIN over it. Returns a
  * descriptor of the namespace, closed by exec. */
 int aq_network_local(uint32_t address, uint8_t prefix, aq_err *err);
+/* Only turns the loopback device on. */
+int aq_network_loopback(aq_err *err);
+
+/* An address and the length of its network's prefix; bytes as on the wire. */
+typedef struct aq_net_range {
+    uint8_t address[16];
+    uint8_t prefix;
+    bool six; /* IPv6; else four bytes count */
+} aq_net_range;
+
+/* A cable between two namespaces: the near end has addresses and a way out, at the far end every
+ * address is that host itself. */
+typedef struct aq_cable {
+    uint8_t mac[6], far_mac[6];
+    uint32_t mtu;
+    const char *name;                     /* of the near device */
+    const aq_net_range *near, *gateway;   /* by twos: the near end, and the far one for it */
+    size_t count;                         /* of each */
+    const aq_net_range *nowhere, *though; /* what the far end does not reach, but for these */
+    size_t nowhere_count, though_count;
+} aq_cable;
+
+/* Lays a cable from the namespace `near` to a new one, in which this process is then. Needs the
+ * right to administer both. */
+int aq_network_cable(int near, const aq_cable *w, aq_err *err);
+
+/* A knob below /proc/sys/net of this process's namespace; 0 or a negative errno. */
+int aq_network_set(const char *knob, const char *value);
