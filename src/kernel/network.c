@@ -19,7 +19,16 @@
 
 #include "base/cleanup.h"
 
-enum { LOOPBACK = 1, DEVICE = 2, REQUEST = 320, REQUESTS = 96, WINDOW = 64 };
+enum {
+    LOOPBACK = 1,
+    DEVICE = 2,
+    FAR = 3, /* another number: then the kernel tells at once that a cable is plugged in */
+    REQUEST = 320,
+    REQUESTS = 96,
+    WINDOW = 64,
+    PLUG_US = 50,
+    PLUG_LOOKS = 400,
+};
 
 /* All requests go in one datagram: the kernel answers each, and few reads collect the answers. */
 typedef struct batch {
@@ -186,7 +195,7 @@ static void route_near(batch *b, const aq_net_range *near)
 
     one.prefix = near->six ? 128 : 32;
     h = begin_route(b, &one, near->six, RT_TABLE_LOCAL, RTN_UNICAST);
-    number(h, RTA_OIF, DEVICE);
+    number(h, RTA_OIF, FAR);
     at_once(h);
     end(b, h);
 }
@@ -298,7 +307,7 @@ int aq_network_loopback(aq_err *err)
 /* Made from the far end; the near one is a device of the other namespace from the start. */
 static void make_pair(batch *b, int near, const aq_cable *w)
 {
-    struct ifinfomsg far = {.ifi_index = DEVICE}, other = {.ifi_index = DEVICE};
+    struct ifinfomsg far = {.ifi_index = FAR}, other = {.ifi_index = DEVICE};
     struct nlmsghdr *h = begin(b, "lay a cable between two networks", RTM_NEWLINK,
                                NLM_F_CREATE | NLM_F_EXCL, &far, sizeof far);
     struct rtattr *info, *data, *peer;
@@ -328,11 +337,11 @@ static int set_far(int fd, int near, const aq_cable *w, aq_err *err)
 
     b.len = b.count = 0, b.full = false;
     make_pair(&b, near, w);
-    no_own_address(&b, DEVICE);
+    no_own_address(&b, FAR);
     link_up(&b, LOOPBACK);
     for (size_t i = 0; i < w->count; i++)
-        add_address(&b, DEVICE, &w->gateway[i]);
-    link_up(&b, DEVICE);
+        add_address(&b, FAR, &w->gateway[i]);
+    link_up(&b, FAR);
     for (size_t i = 0; i < w->count; i++)
         route_near(&b, &w->near[i]);
     for (size_t i = 0; i < w->nowhere_count; i++)
@@ -364,6 +373,20 @@ static int set_near(int fd, const aq_cable *w, aq_err *err)
     return ask(fd, &b, err);
 }
 
+/* The kernel says that a device runs a moment after both ends are up, in a thread of its own. A
+ * program must not see which came first. */
+static void wait_plugged(int fd, const char *name)
+{
+    struct ifreq q = {0};
+
+    snprintf(q.ifr_name, sizeof q.ifr_name, "%s", name);
+    for (int i = 0; i < PLUG_LOOKS; i++) {
+        if (ioctl(fd, SIOCGIFFLAGS, &q) < 0 || q.ifr_flags & IFF_RUNNING)
+            return;
+        usleep(PLUG_US);
+    }
+}
+
 int aq_network_cable(int near, const aq_cable *w, aq_err *err)
 {
     aq_auto_fd int far_fd = -1, near_fd = -1;
@@ -380,7 +403,11 @@ int aq_network_cable(int near, const aq_cable *w, aq_err *err)
     if (far_fd < 0)
         return far_fd;
     r = set_far(far_fd, near, w, err);
-    return r < 0 ? r : set_near(near_fd, w, err);
+    if (r == 0)
+        r = set_near(near_fd, w, err);
+    if (r == 0)
+        wait_plugged(near_fd, w->name);
+    return r;
 }
 
 int aq_network_set(const char *knob, const char *value)

@@ -2,10 +2,10 @@
  * caller's policy. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/address.h"
 #include "base/err.h"
 
 /* Turns the loopback device of this network namespace on, gives it one more IPv4 address (host
@@ -16,13 +16,6 @@
 int aq_network_local(uint32_t address, uint8_t prefix, aq_err *err);
 /* Only turns the loopback device on. */
 int aq_network_loopback(aq_err *err);
-
-/* An address and the length of its network's prefix; bytes as on the wire. */
-typedef struct aq_net_range {
-    uint8_t address[16];
-    uint8_t prefix;
-    bool six; /* IPv6; else four bytes count */
-} aq_net_range;
 
 /* A cable between two namespaces: the near end has addresses and a way out, at the far end every
  * address is that host itself. */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
+#include "observe/reach.h"
 
 enum {
     MESSAGES = 1024,     /* of one call; the kernel takes no more */
@@ -209,9 +210,12 @@ static void keep(aq_tracer *t, aq_task *k)
 aq_step aq_try_send(aq_tracer *t, aq_task *k)
 {
     bool message = k->nr == AQ_NR_sendto || k->nr == AQ_NR_sendmsg || k->nr == AQ_NR_sendmmsg;
+    int r;
 
     if (k->done == 0 && k->part == 0)
         keep(t, k);
+    if (message && !k->retry && (r = aq_reach_message(t, k)) < 0)
+        return aq_answer(k, r);
     return message ? aq_try_message(t, k) : aq_try_io(t, k);
 }
 

@@ -31,6 +31,7 @@
 
 #include "kernel/process.h"
 #include "observe/disk.h"
+#include "observe/reach.h"
 
 enum {
     TICK_MS = 10,      /* of the wall clock, while a task runs */
@@ -697,5 +698,6 @@ void aq_tracer_free(aq_tracer *t)
     free(t->vdso);
     aq_disk_free(t);
     aq_texts_free(t);
+    aq_reach_free(t);
     free(t);
 }

@@ -8,6 +8,7 @@
 
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
+#include "observe/reach.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -68,13 +69,14 @@ aq_step aq_try_process_vm(aq_tracer *t, aq_task *k)
  * host) or have no use but to find old code in the kernel. */
 aq_step aq_try_socket(aq_tracer *t, aq_task *k)
 {
-    (void)t;
     switch (aq_arg_int(k, 0)) {
-    case AF_UNIX:
     case AF_INET:
     case AF_INET6:
     case AF_NETLINK:
     case AF_PACKET:
+        aq_reach_network(t, k);
+        return AQ_STEP_RUN;
+    case AF_UNIX:
         return AQ_STEP_RUN;
     default:
         return aq_refuse(k, EAFNOSUPPORT, "family.refused");
@@ -91,6 +93,8 @@ aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
         return aq_refuse(k, EPERM, "terminal.refused");
     if (_IOC_TYPE(request) == 'R' && aq_entropy_control(t, k, request, &answer))
         return aq_answer(k, answer);
+    if (request >= SIOCGIFNAME && request <= SIOCDEVPRIVATE + 15) /* any socket may be asked */
+        aq_reach_network(t, k);
     return aq_try_dull(t, k);
 }
 

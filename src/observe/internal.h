@@ -281,6 +281,7 @@ struct aq_tracer {
     struct aq_talks *talks;
     uint8_t *vdso;            /* the library that programs get */
     struct aq_texts *texts;   /* of the machine that does not exist; face_proc.c */
+    struct aq_reach *reach;   /* reach.h */
     aq_ended ended[AQ_ENDED]; /* the newest */
     uint32_t next_ended;
 };
@@ -294,6 +295,8 @@ aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select,
     aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage, aq_try_advice, aq_try_remap,
     aq_try_arch;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
+aq_attempt aq_try_bind, aq_try_listen;
+aq_step aq_after_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_usage(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result);
@@ -317,6 +320,8 @@ aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
+/* face_net.c: what a netlink socket gave the task, without what tells of our cable. */
+void aq_face_netlink(aq_tracer *t, aq_task *k, long *result);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
 

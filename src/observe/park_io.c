@@ -223,6 +223,8 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
 {
     bool writes = is_write(k->nr);
 
+    if (!writes)
+        aq_face_netlink(t, k, result);
     if (!aq_io_unflip(k)) {
         aq_moved(t, *result);
         return AQ_STEP_RUN;
@@ -253,55 +255,4 @@ void aq_moved(aq_tracer *t, long result)
 aq_step aq_try_accept(aq_tracer *t, aq_task *k)
 {
     return aq_try_io(t, k);
-}
-
-/* ---- connect: started without waiting, then watched ---- */
-
-static aq_step watch_connect(aq_tracer *t, aq_task *k, int mine)
-{
-    struct pollfd p = {.fd = mine, .events = POLLOUT};
-    int why = 0;
-    socklen_t len = sizeof why;
-
-    if (poll(&p, 1, 0) == 0) {
-        if (aq_io_over(t, k, mine, true))
-            return aq_answer(k, -EINPROGRESS);
-        aq_park(t, k, AQ_PARK_RETRY);
-        return AQ_STEP_PARKED;
-    }
-    getsockopt(mine, SOL_SOCKET, SO_ERROR, &why, &len);
-    return aq_answer(k, -why);
-}
-
-aq_step aq_try_connect(aq_tracer *t, aq_task *k)
-{
-    int fd = (int)aq_regs_arg(k, 0), flags;
-    aq_auto_fd int mine = aq_fd_borrow(k, fd);
-
-    if (mine < 0)
-        return AQ_STEP_RUN;
-    if (k->part) /* under way */
-        return watch_connect(t, k, mine);
-    flags = fcntl(mine, F_GETFL);
-    if (flags >= 0 && !(flags & O_NONBLOCK))
-        aq_io_flip(k, fd, mine, flags);
-    return AQ_STEP_RUN;
-}
-
-aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result)
-{
-    bool flipped = aq_io_unflip(k);
-    aq_auto_fd int mine = -1;
-
-    if (!flipped || (*result != -EINPROGRESS && *result != -EAGAIN))
-        return AQ_STEP_RUN;
-    mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
-    if (aq_io_over(t, k, mine, true))
-        return AQ_STEP_RUN;
-    aq_park(t, k, AQ_PARK_RETRY);
-    if (*result == -EINPROGRESS) {
-        k->part = 1;
-        k->seen = 0; /* a loopback handshake is over already */
-    }
-    return AQ_STEP_PARKED;
 }

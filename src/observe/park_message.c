@@ -188,6 +188,8 @@ long aq_message_done(aq_task *k)
 aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result)
 {
     if (!k->waits) {
+        if (!sends(k->nr))
+            aq_face_netlink(t, k, result);
         aq_moved(t, *result);
         return AQ_STEP_RUN;
     }
@@ -207,6 +209,8 @@ aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result)
     }
     if (k->done || k->part)
         *result = aq_message_done(k);
+    if (!sends(k->nr))
+        aq_face_netlink(t, k, result);
     aq_moved(t, *result);
     return AQ_STEP_RUN;
 }

@@ -20,7 +20,9 @@
 #include "base/cleanup.h"
 #include "kernel/process.h"
 #include "kernel/syscalls.h"
+#include "observe/decode.h"
 #include "observe/disk.h"
+#include "observe/reach.h"
 
 static uint64_t flags_of(aq_task *k)
 {
@@ -112,6 +114,7 @@ aq_step aq_try_open(aq_tracer *t, aq_task *k)
     k->waits = false;
     if (t->disk)
         aq_times_opening(t, k);
+    aq_reach_look(t, k, aq_look_of(k)->path);
     if (!t->named_pipes || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) ||
         (flags & O_ACCMODE) == O_RDWR)
         return AQ_STEP_RUN;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "observe/internal.h"
+#include "observe/reach.h"
 
 enum { PATIENCE = 20 }; /* looks at a task in the kernel before time jumps without it */
 
@@ -128,12 +129,27 @@ void aq_sched_turn(aq_tracer *t)
     t->quantum = t->limit + 1;
 }
 
+/* The next moment at which something happens by itself. */
+static uint64_t next_moment(const aq_tracer *t)
+{
+    uint64_t next = aq_timer_next(t), internet = aq_reach_next(t);
+
+    if (internet < next)
+        next = internet;
+    for (const aq_task *k = t->tasks; k; k = k->next)
+        if (k->state == AQ_TASK_PARKED && k->timed && !k->expired && k->deadline < next)
+            next = k->deadline;
+    return next;
+}
+
 /* Normally the ready come before the parked, which spares vain attempts. When a turn has run out
  * the parked count as well: a task that never waits must not starve them. */
 aq_task *aq_sched_next(aq_tracer *t)
 {
     bool over = t->quantum > t->limit;
 
+    if (over)
+        aq_reach_step(t, next_moment(t));
     for (;;) {
         aq_task *k;
 
@@ -154,17 +170,6 @@ aq_task *aq_sched_next(aq_tracer *t)
         }
         retry(t, k);
     }
-}
-
-/* The next moment at which something happens by itself. */
-static uint64_t next_moment(const aq_tracer *t)
-{
-    uint64_t next = aq_timer_next(t);
-
-    for (const aq_task *k = t->tasks; k; k = k->next)
-        if (k->state == AQ_TASK_PARKED && k->timed && !k->expired && k->deadline < next)
-            next = k->deadline;
-    return next;
 }
 
 static bool any_in(const aq_tracer *t, aq_task_state state)
@@ -203,7 +208,7 @@ bool aq_sched_idle(aq_tracer *t)
     aq_engine_drain(t);
     if (t->activity != before || any_in(t, AQ_TASK_READY))
         return true;
-    if (pump(t, 0) > 0)
+    if (pump(t, 0) > 0 || aq_reach_step(t, next))
         return true;
     if (t->waking > 0 && any_in(t, AQ_TASK_HALTED)) { /* it must run a little to tell */
         t->waking--;

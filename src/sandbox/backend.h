@@ -72,6 +72,10 @@ typedef struct aq_plan {
     const char *host;        /* the host's name; NULL: debian */
     /* The machine that the program is to see; NULL: this one, with its clock and its randomness. */
     const aq_machine *machine;
+    /* A sealed memory file with what the internet of this machine knows, made when the program first
+     * reaches out; NULL: there is none. */
+    int (*internet)(const struct aq_plan *plan, aq_err *err);
+    const void *internet_of; /* whatever that needs */
     const aq_plan_file *files;
     size_t file_count;
     const char *rootfs; /* folder of the host that is the root instead of the base; or NULL */

@@ -21,6 +21,7 @@
 #include "base/io.h"
 #include "kernel/process.h"
 #include "sandbox/container.h"
+#include "sandbox/net.h"
 #include "sandbox/world.h"
 
 enum { REMOVE_MS = 2000, GONE_MS = 5000 };
@@ -31,6 +32,7 @@ struct aq_aquarium {
     int control; /* our end */
     int life;    /* at its end when keeper and init are gone */
     int init;    /* a pidfd, -1 until the keeper gave it */
+    aq_net net;
     enum { MADE, LAUNCHED, ENDED } state;
 };
 
@@ -122,6 +124,8 @@ static int check_plan(const aq_plan *plan, aq_err *err)
 
 static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
 {
+    int line[2] = {-1, -1};
+
     if (pipe2(life, O_CLOEXEC) < 0)
         return aq_fail_errno(err, "cannot make a pipe");
     aq->life = life[0];
@@ -130,6 +134,10 @@ static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
         return aq_fail_errno(err, "cannot make a line to the keeper");
     aq->control = control[0];
     aq->world.control = control[1];
+    if (aq->world.plan->machine && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) < 0)
+        return aq_fail_errno(err, "cannot make a line for the internet");
+    aq->net.line = line[0];
+    aq->world.line = line[1];
     aq->world.stream = memfd_create("observation", MFD_CLOEXEC);
     if (aq->world.stream < 0)
         return aq_fail_errno(err, "cannot make a place for the observation");
@@ -142,12 +150,14 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
     if (aq->keeper == 0) {
         close(aq->control);
         close(aq->life);
+        close_fd(&aq->net.line);
         aq_keeper_main(&aq->world);
     }
     if (aq->keeper < 0)
         return aq_fail_errno(err, "cannot start a keeper%s",
                              errno == EAGAIN ? " (ulimit -u, or a pids cgroup)" : "");
     close_fd(&aq->world.control);
+    close_fd(&aq->world.line);
     return 0;
 }
 
@@ -228,10 +238,12 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
         return r;
     aq = aq_alloc(sizeof *aq);
     aq->control = aq->life = aq->init = -1;
+    aq_net_begin(&aq->net);
     aq->world = (aq_world){.plan = plan,
                            .control = -1,
                            .life = -1,
                            .stream = -1,
+                           .line = -1,
                            .inner = -1,
                            .outer = -1,
                            .orders = -1,
@@ -271,8 +283,10 @@ int aq_container_await(aq_aquarium *aq, aq_err *err)
     if ((r = hear(aq, AQ_WORD_PREPARED, &m, fds, err)) < 0)
         return r;
     aq->init = fds[0];
-    if (aq->init < 0)
-        return aq_fail(err, -EBADMSG, "the keeper gave no hold on init");
+    aq->net.users = fds[1];
+    aq->net.network = fds[2];
+    if (aq->init < 0 || aq->net.users < 0 || aq->net.network < 0)
+        return aq_fail(err, -EBADMSG, "the keeper gave no hold on its world");
     note_containment(aq, &m);
     return 0;
 }
@@ -344,15 +358,27 @@ static void leave_interrupts(const aq_aquarium *aq, const struct sigaction *befo
     *aq->world.plan->interrupted = interrupted_by;
 }
 
+/* Until the end: what the keeper of a running world may ask for is its network. */
+static int serve(aq_aquarium *aq, aq_message *m, aq_err *err)
+{
+    int r;
+
+    while ((r = hear(aq, AQ_WORD_END, m, NULL, err)) == -EBADMSG &&
+           (m->word == AQ_WORD_CABLE || m->word == AQ_WORD_INTERNET))
+        if ((r = aq_net_serve(&aq->net, aq->world.plan, aq->keeper, m->word, err)) < 0)
+            break;
+    return r;
+}
+
 static int hear_end(aq_aquarium *aq, aq_message *m, aq_err *err)
 {
     struct sigaction before[sizeof interrupts / sizeof *interrupts];
     int r;
 
     if (!aq->world.plan->interrupted)
-        return hear(aq, AQ_WORD_END, m, NULL, err);
+        return serve(aq, m, err);
     take_interrupts(aq, before);
-    r = hear(aq, AQ_WORD_END, m, NULL, err);
+    r = serve(aq, m, err);
     leave_interrupts(aq, before);
     return r;
 }
@@ -402,10 +428,12 @@ static void teardown(aq_aquarium *aq)
     aq_cgroup_close(&aq->world.cgroup);
     reap(&aq->keeper, false);
     reap(&aq->warden, false);
+    aq_net_end(&aq->net);
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);
     close_fd(&aq->world.control);
+    close_fd(&aq->world.line);
     close_fd(&aq->life);
     close_fd(&aq->init);
     close_fd(&aq->world.stream);

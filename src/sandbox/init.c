@@ -182,13 +182,15 @@ static void wait_for_go(const aq_world *w)
 
 /* The world's network. Making one takes as long as building the root does, so it is made here, and
  * init comes into it. */
-static int network(int init, aq_err *err)
+static int network(bool machine, int init, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_NETWORK};
 
     if (unshare(CLONE_NEWNET) < 0)
         return aq_fail_errno(err, "cannot make a network namespace");
-    aq_auto_fd int fd = aq_network_local(ADDRESS, PREFIX, err);
+    /* A machine's own is laid when somebody wants it. */
+    aq_auto_fd int fd =
+        machine ? aq_network_loopback(err) : aq_network_local(ADDRESS, PREFIX, err);
     return fd < 0 ? fd : aq_message_send(init, &m, &fd, 1, err);
 }
 
@@ -233,7 +235,7 @@ static int settle(aq_world *w, int init, aq_arena *a, char *const *env, const ch
 {
     const char *cwd = w->plan->cwd ? w->plan->cwd : aq_root_home(w->plan);
     aq_message m = {.word = AQ_WORD_WAITING};
-    int r = network(init, err);
+    int r = network(w->plan->machine != NULL, init, err);
 
     if (r < 0 || (r = descriptors(w, &init, err)) < 0 || (r = limits(w, err)) < 0)
         return r;

@@ -24,6 +24,7 @@
 #include "kernel/landlock.h"
 #include "kernel/process.h"
 #include "sandbox/attend.h"
+#include "sandbox/net.h"
 
 enum {
     STREAM_SLACK = 64 << 20,
@@ -56,7 +57,7 @@ static int forget_stdio(const aq_plan *plan, aq_err *err)
  * signals. */
 static int leave_front(aq_world *w, aq_err *err)
 {
-    int keep[8], r;
+    int keep[9], r;
     size_t n = 0;
     sigset_t none;
 
@@ -72,6 +73,8 @@ static int leave_front(aq_world *w, aq_err *err)
     keep[n++] = w->control;
     keep[n++] = w->life;
     keep[n++] = w->stream;
+    if (w->line >= 0)
+        keep[n++] = w->line;
     if (w->plan->has_input)
         keep[n++] = w->plan->input;
     if (w->plan->has_output) {
@@ -274,7 +277,6 @@ static int give_up_all(aq_world *w, aq_err *err)
     /* The world's empty network is enough for a keeper too. */
     if (setns(w->network, CLONE_NEWNET) < 0)
         return aq_fail_errno(err, "cannot leave the host's network");
-    close(w->network);
     if ((r = aq_process_only_proc(err)) < 0 || (r = aq_process_no_way_up(err)) < 0 ||
         (r = aq_process_no_capabilities(err)) < 0 || (r = aq_process_no_new_privileges(err)) < 0)
         return r;
@@ -311,9 +313,12 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
 static int report_prepared(aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_PREPARED, .number = w->held.landlock};
+    int r;
 
     m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u);
-    return aq_message_send(w->control, &m, &w->init_pidfd, 1, err);
+    r = aq_message_send(w->control, &m, (int[]){w->init_pidfd, w->users, w->network}, 3, err);
+    close(w->network);
+    return r;
 }
 
 /* Until init is alone or dead, which is the end of everybody inside. Takes what the observer left
@@ -428,7 +433,8 @@ static int finish_world(aq_world *w, aq_err *err)
 /* Runs the world from its go to its last process. */
 static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
 {
-    const aq_watch_hooks hooks = {aq_attend_pump, aq_attend_full, on_touch, at};
+    const aq_watch_hooks hooks = {aq_attend_pump, aq_attend_full, on_touch, aq_net_reach, at,
+                                  w->line};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
     void *watching = NULL;

@@ -77,6 +77,7 @@ typedef struct aq_world {
     int control;           /* the keeper's end */
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
+    int line;              /* the keeper's end of the internet's line; net.h */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
     int orders, order;     /* a pipe: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
@@ -109,6 +110,8 @@ typedef enum aq_word {
     AQ_WORD_GROUPS = 'C',   /* front → keeper, with the cgroups' descriptors */
     AQ_WORD_LAUNCH = 'L',   /* front → keeper */
     AQ_WORD_STOP = 'Q',     /* front → keeper: somebody wants it to end */
+    AQ_WORD_CABLE = 'V',    /* keeper → front: lay the cable; its answer comes on the line */
+    AQ_WORD_INTERNET = 'I', /* keeper → front: start the internet, which gets the line */
     AQ_WORD_END = 'E',      /* keeper → front: length of the stream */
 } aq_word;
 

@@ -4,6 +4,16 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/digest.h"
+#include "internet/world.h"
+
+typedef struct aq_internet_of {
+    const aq_decoys *decoys;
+    const char *const *names;
+    size_t name_count;
+} aq_internet_of;
+
 static bool given(const char *const *env, const char *row)
 {
     size_t name = strcspn(row, "=") + 1;
@@ -49,12 +59,89 @@ static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     plan->file_count = d->file_count;
 }
 
+/* ---- its internet ---- */
+
+/* What the services of a cloud tell a machine of theirs. */
+static bool is_told(const char *name)
+{
+    static const char *const clouds[] = {"aws.", "gcp.", "azure.", "person.", "company."};
+
+    for (size_t i = 0; i < sizeof clouds / sizeof *clouds; i++)
+        if (strncmp(name, clouds[i], strlen(clouds[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The keys that answers depend on: one for both worlds of the seed, one for this world alone. */
+static void make_keys(const aq_decoys *d, aq_internet_world *w)
+{
+    static const char pair[] = "aquarium/v1/internet/pair", own[] = "aquarium/v1/internet/own";
+    aq_auto_buf text = {0};
+    aq_digest digest;
+
+    aq_buf_add(&text, pair, sizeof pair);
+    aq_buf_add(&text, d->seed.b, sizeof d->seed.b);
+    digest = aq_sha256(text.data, text.len);
+    memcpy(w->pair, digest.b, sizeof w->pair);
+    aq_buf_clear(&text);
+    aq_buf_add(&text, own, sizeof own);
+    aq_buf_add(&text, d->seed.b, sizeof d->seed.b);
+    aq_buf_adds(&text, aq_side_name(d->side));
+    digest = aq_sha256(text.data, text.len);
+    memcpy(w->own, digest.b, sizeof w->own);
+}
+
+static const char *value_of(const aq_decoys *d, const char *name)
+{
+    const aq_decoy *found = aq_decoys_find(d, name);
+
+    return found ? found->value : NULL;
+}
+
+/* In the front, when the program first reaches out. */
+static int make_internet(const aq_plan *plan, aq_err *err)
+{
+    const aq_internet_of *of = plan->internet_of;
+    const aq_decoys *d = of->decoys;
+    aq_auto_free aq_fact *told = aq_alloc((d->count + 1) * sizeof *told);
+    aq_internet_world w = {.facts = d->machine.facts,
+                           .fact_count = d->machine.fact_count,
+                           .decoys = told,
+                           .names = of->names,
+                           .name_count = of->name_count,
+                           .ca_certificate = value_of(d, "authority.certificate"),
+                           .ca_key = value_of(d, "authority.key")};
+
+    if (!w.ca_certificate || !w.ca_key)
+        w.ca_certificate = w.ca_key = NULL;
+    for (size_t i = 0; i < d->count; i++)
+        if (is_told(d->decoys[i].name))
+            told[w.decoy_count++] = (aq_fact){d->decoys[i].name, d->decoys[i].value};
+    make_keys(d, &w);
+    return aq_internet_world_file(&w, err);
+}
+
+void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, aq_plan *plan)
+{
+    aq_internet_of *of = aq_arena_alloc(a, sizeof *of);
+
+    *of = *(const aq_internet_of *)plan->internet_of;
+    of->names = names;
+    of->name_count = count;
+    plan->internet_of = of;
+}
+
 void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
 {
+    aq_internet_of *of = aq_arena_alloc(a, sizeof *of);
+
     add_environment(a, d, plan);
     add_files(a, d, plan);
     plan->world = aq_side_name(d->side);
     plan->home = aq_decoys_fact(d, "person.home");
     plan->machine = &d->machine;
     plan->host = aq_decoys_fact(d, "host.name");
+    of->decoys = d;
+    plan->internet = make_internet;
+    plan->internet_of = of;
 }

@@ -7,3 +7,5 @@
 /* Puts the decoys into the plan: home, host, files and environment; rows that the plan's
  * environment already has win. Everything lives in the arena or in the decoys. */
 void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan);
+/* Names that resolve in its internet, after that; borrowed. */
+void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, aq_plan *plan);

@@ -1,0 +1,367 @@
+/* What a program reaches: its machine's network, laid when it first wants one, and the internet
+ * behind it.
+ *
+ * The internet is one more task of the world, in another process. It works only when we say so: at
+ * the end of turns and whenever everybody waits, before the clock jumps. So what a program gets to
+ * read, and when on its own clock, follows from what it did. It shares our processor; packets that
+ * the kernel put off are where they belong after a look at any socket of ours (`settle`).
+ *
+ * What the internet says is as hostile as the program: it is read by one bounded reader
+ * (internet/line.h), and only becomes events. If it fails, or cannot be had, the program finds an
+ * unreachable network, and the record says that it is not whole. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/stream.h"
+#include "internet/line.h"
+#include "model/reserved.h"
+#include "observe/decode.h"
+#include "observe/reach.h"
+
+enum {
+    PORTS = 65536,
+    FIRST_PORT = 32768, /* as the kernel gives them out */
+    LAST_PORT = 60999,
+    PORT_TRIES = 256,
+    PATIENCE_MS = 20000, /* of the wall clock, for one answer */
+    LOOK_MS = 20,
+    SETTLE = 3,
+    NEAR_US = 2000, /* what an answer takes on the way, at least and at most */
+    FAR_US = 28000,
+};
+
+/* Whose socket has this port. */
+typedef struct owner {
+    uint32_t process, thread;
+} owner;
+
+struct aq_reach {
+    bool laid, started, failed;
+    uint64_t step;
+    uint64_t seen; /* t->activity when it was quiet */
+    uint64_t wake; /* on our clock, when it wants a step; 0: never */
+    uint64_t dropped;
+    aq_stream ports, ways;
+    char packet[AQ_LINE_PACKET + 1];
+    owner owners[PORTS];
+};
+
+static struct aq_reach *reach_of(aq_tracer *t)
+{
+    if (!t->reach) {
+        t->reach = aq_alloc(sizeof *t->reach);
+        t->reach->ports = aq_stream_of(t->plan.machine->entropy, "net/ports");
+        t->reach->ways = aq_stream_of(t->plan.machine->entropy, "net/ways");
+    }
+    return t->reach;
+}
+
+static bool has_network(const aq_tracer *t)
+{
+    return t->plan.machine && t->plan.reach;
+}
+
+void aq_reach_network(aq_tracer *t, aq_task *k)
+{
+    aq_err err = {0};
+
+    if (!has_network(t) || reach_of(t)->laid)
+        return;
+    t->reach->laid = true;
+    if (t->plan.reach(t->plan.arg, false, &err) < 0) {
+        t->reach->failed = true;
+        aq_unseen(t, k, "network");
+    }
+}
+
+void aq_reach_look(aq_tracer *t, aq_task *k, const char *path)
+{
+    if (strncmp(path, "/proc", 5) == 0 && strstr(path, "/net"))
+        aq_reach_network(t, k);
+}
+
+/* ---- the line ---- */
+
+/* It is given up; there is no other. */
+static void fail(aq_tracer *t, const char *what)
+{
+    aq_task *k = t->running ? t->running : t->tasks;
+
+    if (!t->reach->failed && k)
+        aq_unseen(t, k, what);
+    t->reach->failed = true;
+}
+
+/* One message, within the time that anything of ours may take. */
+static bool hear(aq_tracer *t, aq_line_message *m)
+{
+    struct pollfd p = {.fd = t->plan.line, .events = POLLIN};
+    int left = PATIENCE_MS, n = 0;
+
+    while (left > 0 && (n = poll(&p, 1, LOOK_MS)) <= 0)
+        left -= LOOK_MS;
+    return n > 0 && aq_line_receive(t->plan.line, t->reach->packet, m, NULL) == 1;
+}
+
+static void start(aq_tracer *t, aq_task *k)
+{
+    aq_line_message m;
+    aq_err err = {0};
+
+    aq_reach_network(t, k);
+    if (t->reach->started || t->reach->failed)
+        return;
+    t->reach->started = true;
+    if (t->plan.reach(t->plan.arg, true, &err) < 0 || !hear(t, &m) || m.type != AQ_LINE_HELLO)
+        fail(t, "internet");
+}
+
+/* ---- records ---- */
+
+static aq_proc *process_of(const aq_tracer *t, const aq_line_record *r, uint32_t *thread)
+{
+    const owner *o = &t->reach->owners[r->client.port];
+    aq_proc *last = t->procs;
+
+    *thread = 0;
+    for (aq_proc *p = t->procs; p; p = p->next) {
+        if (o->process && p->ordinal + 1 == o->process) {
+            *thread = o->thread;
+            return p;
+        }
+        if (!p->next)
+            last = p; /* the oldest stands for those that are gone */
+    }
+    return last;
+}
+
+static void note_record(aq_tracer *t, const aq_line_record *r)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, r->op);
+    char server[AQ_LINE_END_TEXT];
+    uint32_t thread;
+    aq_proc *p = process_of(t, r, &thread);
+
+    if (!p)
+        return;
+    e.object = r->object;
+    e.object_len = r->object_len;
+    e.object_cut = r->object_cut;
+    if (!r->object)
+        aq_event_object(&e, aq_line_end_text(&r->server, server));
+    for (uint8_t i = 0; i < r->arg_count; i++) {
+        const aq_event_arg *a = &r->args[i];
+
+        if (a->bytes)
+            aq_event_bytes(&e, a->name, a->bytes, a->len, a->cut);
+        else
+            aq_event_number(&e, a->name, a->number);
+    }
+    e.result = r->result;
+    aq_note_proc(t, p, thread, &e);
+}
+
+/* ---- steps ---- */
+
+/* Packets of this processor that the kernel put off arrive when somebody lets go of a socket. */
+static void settle(const aq_tracer *t)
+{
+    for (int i = 0; i < SETTLE; i++)
+        setsockopt(t->plan.line, SOL_SOCKET, SO_RCVLOWAT, &(int){1}, sizeof(int));
+}
+
+static void take_wake(aq_tracer *t, int64_t wake_ns)
+{
+    int64_t start = t->plan.machine->start_ns;
+
+    t->reach->wake = wake_ns > start ? (uint64_t)(wake_ns - start) : 0;
+}
+
+/* Everything that can be done now; true when something moved. */
+static bool step(aq_tracer *t)
+{
+    struct aq_reach *w = t->reach;
+    aq_line_message m = {
+        .type = AQ_LINE_STEP,
+        .step = {.number = ++w->step, .now_ns = (int64_t)aq_clock_now(t, CLOCK_REALTIME)}};
+
+    settle(t);
+    if (aq_line_send(t->plan.line, &m, NULL) < 0) {
+        fail(t, "internet");
+        return false;
+    }
+    for (;;) {
+        if (!hear(t, &m) || (m.type != AQ_LINE_RECORD && m.type != AQ_LINE_DONE) ||
+            (m.type == AQ_LINE_DONE && m.done.number != w->step)) {
+            fail(t, "internet");
+            return false;
+        }
+        if (m.type == AQ_LINE_DONE)
+            break;
+        note_record(t, &m.record);
+    }
+    settle(t);
+    if (m.done.dropped > w->dropped && t->tasks)
+        aq_unseen(t, t->tasks, "internet-records");
+    w->dropped = m.done.dropped;
+    take_wake(t, m.done.wake_ns);
+    return m.done.moved > 0;
+}
+
+uint64_t aq_reach_next(const aq_tracer *t)
+{
+    return t->reach && t->reach->wake && !t->reach->failed ? t->reach->wake : UINT64_MAX;
+}
+
+/* Answers take their time on the way, but nobody's time runs out meanwhile. */
+static void travel(aq_tracer *t, uint64_t until)
+{
+    uint64_t way = (NEAR_US + aq_stream_below(&t->reach->ways, FAR_US - NEAR_US)) * 1000ULL;
+
+    if (until > t->clock + way)
+        t->clock += way;
+    else if (until > t->clock + 1)
+        t->clock = until - 1;
+}
+
+bool aq_reach_step(aq_tracer *t, uint64_t until)
+{
+    struct aq_reach *w = t->reach;
+
+    if (!w || !w->started || w->failed)
+        return false;
+    if (w->seen == t->activity && !(w->wake && w->wake <= t->clock))
+        return false;
+    if (w->wake && w->wake <= t->clock)
+        w->wake = 0;
+    w->seen = t->activity;
+    if (!step(t))
+        return false;
+    travel(t, until);
+    t->activity++;
+    return true;
+}
+
+/* ---- where a call goes to ---- */
+
+static bool take_address(const struct sockaddr_storage *s, aq_net_range *ret)
+{
+    *ret = (aq_net_range){0};
+    if (s->ss_family == AF_INET) {
+        memcpy(ret->address, &((const struct sockaddr_in *)s)->sin_addr, 4);
+        ret->prefix = 32;
+    } else if (s->ss_family == AF_INET6) {
+        memcpy(ret->address, &((const struct sockaddr_in6 *)s)->sin6_addr, 16);
+        ret->prefix = 128;
+        ret->six = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Addresses that are this machine itself. */
+static bool is_own(const aq_tracer *t, const aq_net_range *a)
+{
+    static const char *const facts[] = {"net.address", "net.address6"};
+    static const char *const rows[] = {"127.0.0.0/8", "0.0.0.0/32", "::1/128", "::/128"};
+    aq_net_range r;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (aq_net_range_parse(rows[i], &r) == 0 && aq_net_range_holds(&r, a))
+            return true;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        const char *text = aq_machine_fact(t->plan.machine, facts[i]);
+
+        if (text && aq_net_range_parse(text, &r) == 0) {
+            r.prefix = r.six ? 128 : 32;
+            if (aq_net_range_holds(&r, a))
+                return true;
+        }
+    }
+    return false;
+}
+
+int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool connects)
+{
+    aq_net_range a;
+
+    if (!has_network(t) || !take_address(s, &a) || is_own(t, &a))
+        return 0;
+    if (connects && aq_reserved_from(t->plan.machine, &a))
+        return a.six ? -ENETUNREACH : -EHOSTUNREACH;
+    start(t, k);
+    return t->reach->failed ? -ENETUNREACH : 1;
+}
+
+void aq_reach_connected(aq_tracer *t)
+{
+    if (t->reach && t->reach->started)
+        travel(t, UINT64_MAX);
+}
+
+/* ---- ports ---- */
+
+static uint16_t *port_at(struct sockaddr_storage *s)
+{
+    return s->ss_family == AF_INET ? &((struct sockaddr_in *)s)->sin_port
+                                   : &((struct sockaddr_in6 *)s)->sin6_port;
+}
+
+/* Those that connect get even ones, others odd ones, as the kernel would have it. */
+static uint16_t draw_port(struct aq_reach *w, bool connects)
+{
+    uint32_t half = (LAST_PORT - FIRST_PORT + 1) / 2;
+
+    return (uint16_t)(FIRST_PORT + 2 * aq_stream_below(&w->ports, half) + (connects ? 0 : 1));
+}
+
+int aq_reach_bind(aq_tracer *t, aq_task *k, int mine, struct sockaddr_storage *at, socklen_t len,
+                  bool connects)
+{
+    struct aq_reach *w = reach_of(t);
+
+    for (int i = 0; i < PORT_TRIES; i++) {
+        uint16_t port = draw_port(w, connects);
+
+        *port_at(at) = htons(port);
+        if (bind(mine, (struct sockaddr *)at, len) == 0) {
+            w->owners[port] = (owner){k->proc->ordinal + 1, k->ordinal};
+            return 0;
+        }
+        if (errno != EADDRINUSE)
+            return -errno;
+    }
+    return -EADDRINUSE;
+}
+
+/* The kernel would draw a port of its own for a socket that has none. */
+void aq_reach_port(aq_tracer *t, aq_task *k, int mine, bool connects)
+{
+    struct sockaddr_storage s = {0};
+    socklen_t len = sizeof s;
+
+    if (!has_network(t) || mine < 0 || getsockname(mine, (struct sockaddr *)&s, &len) != 0 ||
+        (s.ss_family != AF_INET && s.ss_family != AF_INET6) || *port_at(&s) != 0)
+        return;
+    aq_reach_bind(t, k, mine, &s, len, connects);
+}
+
+/* A port that the program chose itself. */
+void aq_reach_owns(aq_tracer *t, const aq_task *k, uint16_t port)
+{
+    if (has_network(t) && port)
+        reach_of(t)->owners[port] = (owner){k->proc->ordinal + 1, k->ordinal};
+}
+
+void aq_reach_free(aq_tracer *t)
+{
+    free(t->reach);
+    t->reach = NULL;
+}

@@ -1,0 +1,30 @@
+/* The network of a machine and the internet behind it, as the engine uses them. For this room. All
+ * of it does nothing in a world that has no machine. */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "observe/internal.h"
+
+/* The program wants to have, or to look at, a network: there is one from here on. */
+void aq_reach_network(aq_tracer *t, aq_task *k);
+/* The same when it opens a path below /proc that tells of networks. */
+void aq_reach_look(aq_tracer *t, aq_task *k, const char *path);
+/* A call goes to this address. 0: to the machine itself; 1: to the internet, which runs from here
+ * on; else the error that it must get, as it cannot be reached. */
+int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool connects);
+void aq_reach_connected(aq_tracer *t); /* to the internet: that takes its time */
+
+/* The internet's turn, when anything happened since it was quiet. True when it did something. Its
+ * answers travel, but not beyond the moment `until`. */
+bool aq_reach_step(aq_tracer *t, uint64_t until);
+uint64_t aq_reach_next(const aq_tracer *t); /* when it wants one; UINT64_MAX: never */
+
+/* Ports follow from the seed. `mine` is borrowed; one that has a port keeps it. */
+void aq_reach_port(aq_tracer *t, aq_task *k, int mine, bool connects);
+int aq_reach_bind(aq_tracer *t, aq_task *k, int mine, struct sockaddr_storage *at, socklen_t len,
+                  bool connects);
+void aq_reach_owns(aq_tracer *t, const aq_task *k, uint16_t port);
+/* park_connect.c: a message is about to be sent. 0, or its answer. */
+int aq_reach_message(aq_tracer *t, aq_task *k);
+void aq_reach_free(aq_tracer *t);
