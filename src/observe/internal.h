@@ -334,6 +334,8 @@ bool aq_io_unflip(aq_task *k);
 uint64_t aq_vectors_bytes(const aq_task *k, uint64_t at, uint64_t count);
 /* Leaves out the first `left` bytes for one attempt. False: nothing would be left. */
 bool aq_vectors_skip(aq_task *k, uint64_t left, uint64_t *at, uint64_t *count);
+/* Leaves out what comes after the first `most` bytes, for one attempt. */
+void aq_vectors_limit(aq_task *k, uint64_t most, uint64_t at, uint64_t *count);
 /* park_message.c: what a call has moved so far, when it ends now. */
 long aq_message_done(aq_task *k);
 /* park_open.c: it will not open what it waits for. */

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "observe/internal.h"
+#include "observe/reach.h"
 
 enum {
     SMALL = 4096, /* a ready pipe takes this much without waiting */
@@ -128,11 +129,32 @@ bool aq_vectors_skip(aq_task *k, uint64_t left, uint64_t *at, uint64_t *count)
     return false;
 }
 
+void aq_vectors_limit(aq_task *k, uint64_t most, uint64_t at, uint64_t *count)
+{
+    uint64_t v[2];
+
+    for (uint64_t i = 0; i < *count && i < VECTORS; i++) {
+        uint64_t here = at + 16 * i;
+
+        if (!aq_tracee_get(k, here, v, sizeof v))
+            return;
+        if (v[1] >= most) {
+            *count = i + 1;
+            if (v[1] > most && aq_tracee_save(k, here, sizeof v)) {
+                v[1] = most;
+                aq_tracee_put(k, here, v, sizeof v);
+            }
+            return;
+        }
+        most -= v[1];
+    }
+}
+
 /* ---- reads and writes ---- */
 
 static bool by_vectors(long nr)
 {
-    return nr == SYS_writev || nr == SYS_pwritev || nr == SYS_pwritev2;
+    return nr == SYS_readv || nr == SYS_writev || nr == SYS_pwritev || nr == SYS_pwritev2;
 }
 
 static uint64_t write_bytes(const aq_task *k)
@@ -159,6 +181,20 @@ static void go_on(aq_task *k)
     aq_regs_set_arg(k, 2, count);
 }
 
+/* A stream to the internet: no more at once than always fits. */
+static void limit(aq_task *k)
+{
+    uint64_t at = k->patched ? k->regs.rsi : aq_regs_arg(k, 1);
+    uint64_t count = k->patched ? k->regs.rdx : aq_regs_arg(k, 2), before = count;
+
+    if (by_vectors(k->nr))
+        aq_vectors_limit(k, AQ_FLOW_BYTES, at, &count);
+    else if (count > AQ_FLOW_BYTES)
+        count = AQ_FLOW_BYTES;
+    if (count != before)
+        aq_regs_set_arg(k, 2, count);
+}
+
 /* Flags of its own that forbid waiting. */
 static bool never_waits(const aq_task *k)
 {
@@ -177,7 +213,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
 {
     int fd = (int)aq_regs_arg(k, 0);
     const aq_fd *what = aq_fd_of(t, k, fd);
-    bool writes = is_write(k->nr);
+    bool writes = is_write(k->nr), out;
     aq_auto_fd int mine = -1;
     struct pollfd p;
     int flags;
@@ -192,19 +228,29 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     }
     if (never_waits(k))
         return AQ_STEP_RUN;
+    if (aq_reach_reads(k) && aq_reach_is_out(t, what))
+        return aq_reach_read(t, k);
+    out = aq_reach_flow(t, what);
     mine = aq_fd_borrow(k, fd);
     flags = mine < 0 ? O_NONBLOCK : fcntl(mine, F_GETFL);
-    if (flags < 0 || (flags & O_NONBLOCK))
+    if (flags < 0 || (flags & O_NONBLOCK)) {
+        if (out)
+            limit(k);
         return AQ_STEP_RUN;
+    }
     if (cannot_be_asked(what, writes)) {
         if (writes)
             go_on(k);
+        if (out)
+            limit(k);
         aq_io_flip(k, fd, mine, flags);
         return AQ_STEP_RUN;
     }
     p = (struct pollfd){.fd = mine, .events = writes ? POLLOUT : POLLIN};
     if (poll(&p, 1, 0) == 0)
         return park(t, k, mine, writes);
+    if (out)
+        limit(k);
     if (writes && (k->done || write_bytes(k) > SMALL)) {
         go_on(k);
         aq_io_flip(k, fd, mine, flags);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "observe/internal.h"
+#include "observe/reach.h"
 
 enum {
     IOV_AT = offsetof(struct msghdr, msg_iov),
@@ -102,19 +103,53 @@ static int take_timeout(aq_tracer *t, aq_task *k)
     return 0;
 }
 
+/* A stream to the internet: no more at once than always fits. */
+static void limit(aq_task *k)
+{
+    uint64_t at = k->patched ? k->regs.rsi : aq_regs_arg(k, 1);
+    uint64_t len = k->patched ? k->regs.rdx : aq_regs_arg(k, 2), v[2], count;
+
+    if (k->nr == SYS_sendto || k->nr == SYS_recvfrom) {
+        if (len > AQ_FLOW_BYTES)
+            aq_regs_set_arg(k, 2, AQ_FLOW_BYTES);
+        return;
+    }
+    if (is_many(k->nr) || !aq_tracee_get(k, at + IOV_AT, v, sizeof v) ||
+        aq_vectors_bytes(k, v[0], v[1]) <= AQ_FLOW_BYTES)
+        return;
+    count = v[1];
+    aq_vectors_limit(k, AQ_FLOW_BYTES, v[0], &count);
+    if (count != v[1] && aq_tracee_save(k, at + IOV_AT, sizeof v)) {
+        v[1] = count;
+        aq_tracee_put(k, at + IOV_AT, v, sizeof v);
+    }
+}
+
 aq_step aq_try_message(aq_tracer *t, aq_task *k)
 {
     uint64_t flags = flags_of(k), own = sends(k->nr) ? MSG_FASTOPEN : MSG_OOB | MSG_ERRQUEUE;
     int r;
 
+    const aq_fd *what = aq_fd_of(t, k, (int)aq_regs_arg(k, 0));
+    bool out;
+
+    if (aq_reach_reads(k) && aq_reach_is_out(t, what))
+        return aq_reach_read(t, k);
+    out = aq_reach_flow(t, what);
+
     k->waits = !(flags & (MSG_DONTWAIT | own));
-    if (!k->waits)
+    if (!k->waits) {
+        if (out)
+            limit(k);
         return AQ_STEP_RUN;
+    }
     r = take_timeout(t, k);
     if (r < 0)
         return aq_answer(k, r);
     aq_regs_set_arg(k, flags_at(k->nr), flags | MSG_DONTWAIT);
     go_on(k);
+    if (out)
+        limit(k);
     return AQ_STEP_RUN;
 }
 

@@ -32,6 +32,7 @@ enum {
     PATIENCE_MS = 20000, /* of the wall clock, for one answer */
     LOOK_MS = 20,
     SETTLE = 3,
+    FLOW = 64,      /* steps until nothing moves, at most */
     NEAR_US = 2000, /* what an answer takes on the way, at least and at most */
     FAR_US = 28000,
 };
@@ -245,6 +246,39 @@ bool aq_reach_step(aq_tracer *t, uint64_t until)
         return false;
     travel(t, until);
     t->activity++;
+    return true;
+}
+
+/* ---- streams ---- */
+
+bool aq_reach_turn(aq_tracer *t)
+{
+    struct aq_reach *w = t->reach;
+
+    if (w->failed || w->seen == t->activity)
+        return false;
+    w->seen = t->activity;
+    if (!step(t))
+        return false;
+    t->activity++;
+    return true;
+}
+
+bool aq_reach_is_out(const aq_tracer *t, const aq_fd *f)
+{
+    const struct aq_reach *w = t->reach;
+
+    return w && w->started && !w->failed && f->kind == AQ_FD_SOCKET && f->stream && f->port &&
+           (f->family == AF_INET || f->family == AF_INET6) && strncmp(f->name, "127.", 4) != 0 &&
+           strncmp(f->name, "[::1]", 5) != 0;
+}
+
+bool aq_reach_flow(aq_tracer *t, const aq_fd *f)
+{
+    if (!aq_reach_is_out(t, f))
+        return false;
+    for (int i = 0; i < FLOW && aq_reach_turn(t); i++)
+        ;
     return true;
 }
 

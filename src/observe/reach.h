@@ -20,6 +20,16 @@ void aq_reach_connected(aq_tracer *t); /* to the internet: that takes its time *
 bool aq_reach_step(aq_tracer *t, uint64_t until);
 uint64_t aq_reach_next(const aq_tracer *t); /* when it wants one; UINT64_MAX: never */
 
+/* Before bytes move through a stream: all that can be under way arrives first. True when it goes to
+ * the internet; then no more than AQ_FLOW_BYTES are moved at once. */
+enum { AQ_FLOW_BYTES = 32768 };
+bool aq_reach_flow(aq_tracer *t, const aq_fd *f);
+bool aq_reach_is_out(const aq_tracer *t, const aq_fd *f); /* a stream to the internet */
+bool aq_reach_turn(aq_tracer *t); /* one step, on no time; true when something moved */
+/* park_stream.c: reads from such a stream, in the name of the task. */
+bool aq_reach_reads(const aq_task *k);
+aq_step aq_reach_read(aq_tracer *t, aq_task *k);
+
 /* Ports follow from the seed. `mine` is borrowed; one that has a port keeps it. */
 void aq_reach_port(aq_tracer *t, aq_task *k, int mine, bool connects);
 int aq_reach_bind(aq_tracer *t, aq_task *k, int mine, struct sockaddr_storage *at, socklen_t len,
