@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,16 +57,26 @@ bool aq_net_range_holds(const aq_net_range *in, const aq_net_range *one)
     return rest == 0 || ((in->address[whole] ^ o.address[whole]) & mask) == 0;
 }
 
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 int aq_mac_parse(const char *text, uint8_t ret[static 6])
 {
-    unsigned b[6];
-    int end = 0;
+    uint8_t mac[6];
 
-    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &end) !=
-            6 ||
-        end != 17 || text[end])
+    if (strlen(text) != 17)
         return -EINVAL;
-    for (int i = 0; i < 6; i++)
-        ret[i] = (uint8_t)b[i];
+    for (int i = 0; i < 6; i++) {
+        int high = digit(text[3 * i]), low = digit(text[3 * i + 1]);
+
+        if (high < 0 || low < 0 || (i < 5 && text[3 * i + 2] != ':'))
+            return -EINVAL;
+        mac[i] = (uint8_t)(high << 4 | low);
+    }
+    memcpy(ret, mac, sizeof mac);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -49,7 +50,7 @@ static size_t put_text(uint8_t *out, uint16_t type, const char *text)
 
 /* Copies attributes without those; returns the length. `out` may not overlap. */
 static size_t copy_attributes(const uint8_t *in, size_t len, const drops *d, bool device,
-                              uint8_t *out)
+                              bool address, uint8_t *out)
 {
     size_t at = 0, n = 0;
 
@@ -67,6 +68,8 @@ static size_t copy_attributes(const uint8_t *in, size_t len, const drops *d, boo
             memcpy(out + n, in + at, whole);
             if (device && a.rta_type == IFLA_OPERSTATE)
                 out[n + RTA_LENGTH(0)] = OPER_UP;
+            if (address && a.rta_type == IFA_FLAGS)
+                out[n + RTA_LENGTH(0)] &= (uint8_t)~IFA_F_NODAD;
             n += whole;
         }
         at += whole;
@@ -120,7 +123,8 @@ static size_t rewrite(const uint8_t *in, size_t len, uint8_t *out)
     } else if (h.nlmsg_type == RTM_NEWADDR) {
         out[NLMSG_HDRLEN + offsetof(struct ifaddrmsg, ifa_flags)] &= (uint8_t)~IFA_F_NODAD;
     }
-    len = head + copy_attributes(in + head, len - head, &d, device, out + head);
+    len = head + copy_attributes(in + head, len - head, &d, device, h.nlmsg_type == RTM_NEWADDR,
+                                 out + head);
     h.nlmsg_len = (uint32_t)len;
     memcpy(out, &h, sizeof h);
     return len;
@@ -226,10 +230,10 @@ aq_step aq_after_ioctl(aq_tracer *t, aq_task *k, long *result)
     memset(d.version, 0, sizeof d.version);
     memset(d.bus_info, 0, sizeof d.bus_info);
     memset(d.fw_version, 0, sizeof d.fw_version);
-    strncpy(d.driver, fact(t, "net.driver", "e1000e"), sizeof d.driver - 1);
-    strncpy(d.version, fact(t, "kernel.release", ""), sizeof d.version - 1);
-    strncpy(d.bus_info, fact(t, "net.bus", "0000:00:1f.6"), sizeof d.bus_info - 1);
-    strncpy(d.fw_version, fact(t, "net.firmware", "0.5-4"), sizeof d.fw_version - 1);
+    snprintf(d.driver, sizeof d.driver, "%s", fact(t, "net.driver", "e1000e"));
+    snprintf(d.version, sizeof d.version, "%s", fact(t, "kernel.release", ""));
+    snprintf(d.bus_info, sizeof d.bus_info, "%s", fact(t, "net.bus", "0000:00:1f.6"));
+    snprintf(d.fw_version, sizeof d.fw_version, "%s", fact(t, "net.firmware", "0.5-4"));
     aq_tracee_put(k, at, &d, sizeof d);
     return AQ_STEP_RUN;
 }

@@ -72,8 +72,8 @@ typedef struct aq_plan {
     const char *host;        /* the host's name; NULL: debian */
     /* The machine that the program is to see; NULL: this one, with its clock and its randomness. */
     const aq_machine *machine;
-    /* A sealed memory file with what the internet of this machine knows, made when the program first
-     * reaches out; NULL: there is none. */
+    /* A sealed memory file with what the internet of this machine knows, made when the program
+     * first reaches out; NULL: there is none. */
     int (*internet)(const struct aq_plan *plan, aq_err *err);
     const void *internet_of; /* whatever that needs */
     const aq_plan_file *files;

@@ -189,8 +189,7 @@ static int network(bool machine, int init, aq_err *err)
     if (unshare(CLONE_NEWNET) < 0)
         return aq_fail_errno(err, "cannot make a network namespace");
     /* A machine's own is laid when somebody wants it. */
-    aq_auto_fd int fd =
-        machine ? aq_network_loopback(err) : aq_network_local(ADDRESS, PREFIX, err);
+    aq_auto_fd int fd = machine ? aq_network_loopback(err) : aq_network_local(ADDRESS, PREFIX, err);
     return fd < 0 ? fd : aq_message_send(init, &m, &fd, 1, err);
 }
 
