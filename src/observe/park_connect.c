@@ -53,7 +53,7 @@ static int go_out(aq_tracer *t, aq_task *k, int mine)
     aq_look_of(k)->number[OUT] = 0;
     if (!t->plan.machine || !get_address(k, aq_regs_arg(k, 1), (uint32_t)aq_regs_arg(k, 2), &s))
         return 0;
-    r = aq_reach_address(t, k, &s, true);
+    r = aq_reach_address(t, k, &s, aq_fd_of(t, k, aq_arg_int(k, 0))->stream);
     if (r < 0)
         return r;
     aq_look_of(k)->number[OUT] = (uint64_t)r;

@@ -7,8 +7,8 @@
  * the kernel put off are where they belong after a look at any socket of ours (`settle`).
  *
  * What the internet says is as hostile as the program: it is read by one bounded reader
- * (internet/line.h), and only becomes events. If it fails, or cannot be had, the program finds an
- * unreachable network, and the record says that it is not whole. */
+ * (internet/line.h), and only becomes events. If it fails, or cannot be had, everybody out there
+ * refuses, and the record says that it is not whole. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -322,16 +322,16 @@ static bool is_own(const aq_tracer *t, const aq_net_range *a)
     return false;
 }
 
-int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool connects)
+int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool stream)
 {
     aq_net_range a;
 
     if (!has_network(t) || !take_address(s, &a) || is_own(t, &a))
         return 0;
-    if (connects && aq_reserved_from(t->plan.machine, &a))
-        return a.six ? -ENETUNREACH : -EHOSTUNREACH;
+    if (aq_reserved_from(t->plan.machine, &a)) /* datagrams get their answer from the kernel */
+        return !stream ? 0 : a.six ? -ENETUNREACH : -EHOSTUNREACH;
     start(t, k);
-    return t->reach->failed ? -ENETUNREACH : 1;
+    return 1;
 }
 
 void aq_reach_connected(aq_tracer *t)

@@ -12,7 +12,7 @@ void aq_reach_network(aq_tracer *t, aq_task *k);
 void aq_reach_look(aq_tracer *t, aq_task *k, const char *path);
 /* A call goes to this address. 0: to the machine itself; 1: to the internet, which runs from here
  * on; else the error that it must get, as it cannot be reached. */
-int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool connects);
+int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool stream);
 void aq_reach_connected(aq_tracer *t); /* to the internet: that takes its time */
 
 /* The internet's turn, when anything happened since it was quiet. True when it did something. Its
