@@ -86,6 +86,9 @@ void aq_times_opening(aq_tracer *t, aq_task *k);
 /* Makes the kernel's answer what the program is to see. `outside`: owners are as we see them. */
 void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, bool outside);
 
+/* What a link of /proc leads to, as it is shown. False: nobody may know. */
+bool aq_disk_look(aq_tracer *t, aq_task *k, const char *link, struct statx *ret);
+
 /* face_list.c */
 void aq_listing_free(aq_listing *l);
 

@@ -150,6 +150,22 @@ static page *kept(struct aq_texts *f, const char *name)
     return NULL;
 }
 
+/* "/proc/12/fdinfo/3" tells of what /proc/12/fd/3 leads to. */
+static void tell_file(aq_tracer *t, aq_task *k, const char *name, aq_veil_scene *s)
+{
+    const char *part = strstr(name, "/fdinfo/");
+    char path[96];
+    struct statx file;
+
+    if (!part || !t->disk ||
+        snprintf(path, sizeof path, "%.*s/fd/%s", (int)(part - name), name, part + 8) >=
+            (int)sizeof path ||
+        !aq_disk_look(t, k, path, &file))
+        return;
+    s->file = (struct aq_veil_file){file.stx_ino, (uint32_t)file.stx_mnt_id, file.stx_dev_major,
+                                    file.stx_dev_minor};
+}
+
 static const aq_buf *text_of(aq_tracer *t, aq_task *k, const aq_fd *f, int mine, bool anew)
 {
     struct aq_texts *texts = texts_of(t);
@@ -167,6 +183,7 @@ static const aq_buf *text_of(aq_tracer *t, aq_task *k, const aq_fd *f, int mine,
     s.last_pid = last_pid(t);
     s.draw = texts->draws++;
     tell_process(t, k, f->name, &s.of);
+    tell_file(t, k, f->name, &s);
     if (!p) {
         p = &texts->pages[texts->next++ % PAGES];
         free(p->name);

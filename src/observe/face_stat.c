@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
@@ -145,6 +146,20 @@ void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, b
         s->stx_attributes_mask = DISK_MASK;
     if (p->kind == AQ_PLACE_DISK || p->kind == AQ_PLACE_MEMORY || p->kind == AQ_PLACE_DEVICES)
         s->stx_mask |= STATX_BTIME;
+}
+
+bool aq_disk_look(aq_tracer *t, aq_task *k, const char *link, struct statx *ret)
+{
+    char name[AQ_PATH + 32];
+    int root = aq_resolve_root(t, k);
+    ssize_t n = readlinkat(root, link + 1, name, sizeof name - 1);
+
+    if (n <= 0 || statx(root, link + 1, 0, STATX_BASIC_STATS | STATX_BTIME, ret) != 0)
+        return false;
+    name[n] = '\0';
+    aq_resolve_plain(name);
+    aq_disk_show(t, k, name, ret, true);
+    return true;
 }
 
 /* ---- to and from the task ---- */

@@ -246,6 +246,17 @@ void aq_veil_pids(const char *path, int *pid, int *tid)
         pass_process(path + sizeof proc - 1, pid, tid);
 }
 
+/* Is `path` what a row says? "N" at the end of that is any number. */
+static bool same(const char *row, const char *path)
+{
+    size_t len = strlen(row);
+
+    if (len < 2 || strcmp(row + len - 2, "/N") != 0)
+        return strcmp(row, path) == 0;
+    return strncmp(row, path, len - 1) == 0 && path[len - 1] &&
+           path[len - 1 + strspn(path + len - 1, "0123456789")] == '\0';
+}
+
 const aq_veil *aq_veil_of(const char *path)
 {
     static const char of_process[] = "PID";
@@ -261,7 +272,7 @@ const aq_veil *aq_veil_of(const char *path)
 
         if (process != (pid > 0))
             continue;
-        if (strcmp(process ? name + sizeof of_process - 1 : name, rest) == 0)
+        if (same(process ? name + sizeof of_process - 1 : name, rest))
             return &files[i];
     }
     return NULL;

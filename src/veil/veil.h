@@ -40,6 +40,11 @@ typedef struct aq_veil_scene {
     int last_pid;       /* the newest process */
     uint64_t draw;      /* a number that was never used before: what is random is drawn by it */
     aq_veil_process of; /* whom a file of a process tells of */
+    /* The open file that a file of a descriptor tells of; a mount of 0: it is not known. */
+    struct aq_veil_file {
+        uint64_t inode;
+        uint32_t mount, major, minor;
+    } file;
     /* The number that the world knows a file by; `name` is NULL for a socket. May be NULL. */
     uint64_t (*inode)(void *arg, const char *name, uint64_t device, uint64_t inode);
     void *arg;

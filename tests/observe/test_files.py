@@ -298,7 +298,9 @@ import json, os, socket, stat
 r, w = os.pipe()
 s = socket.socket()
 m = os.memfd_create("note")
-p = os.epoll_create() if hasattr(os, "epoll_create") else None
+import fcntl, select
+e = select.epoll(); e.register(r)
+f = open(os.environ["HOME"] + "/l", "w"); fcntl.flock(f, fcntl.LOCK_EX)
 link = lambda fd: os.readlink(f"/proc/self/fd/{fd}")
 import ctypes
 b = ctypes.create_string_buffer(8)
@@ -307,6 +309,8 @@ print(json.dumps({"pipe": [link(r), link(w), os.fstat(r).st_ino, os.fstat(w).st_
                   "socket": [link(s.fileno()), os.fstat(s.fileno()).st_ino], "memory": link(m),
                   "cut": [cut, b.raw.decode()], "devices": [os.fstat(x).st_dev for x in (r, s.fileno(), m)],
                   "owners": [os.fstat(x).st_uid for x in (0, r, s.fileno(), m)],
+                  "info": [open(f"/proc/self/fdinfo/{x}").read() for x in (r, e.fileno(), f.fileno())],
+                  "file": [os.fstat(f.fileno()).st_ino, os.fstat(e.fileno()).st_ino],
                   "namespaces": {n: [os.readlink("/proc/self/ns/" + n), os.stat("/proc/self/ns/" + n).st_ino]
                                  for n in sorted(os.listdir("/proc/self/ns"))}}))
 """
@@ -320,6 +324,10 @@ def test_links_of_descriptors(tmp_path):
     assert said["socket"][0] == "socket:[{}]".format(said["socket"][1]) and said["socket"][1] != said["pipe"][2]
     assert said["memory"] == "/memfd:note (deleted)" and said["cut"] == [8, said["pipe"][0][:8]]
     assert len(set(said["devices"])) == 3 and set(said["owners"]) == {1000}
+    pipe, epoll, file = (dict(re.findall(r"^(\w+):\t(.*)$", text, re.M)) for text in said["info"])
+    assert pipe["ino"] == str(said["pipe"][2]) and file["ino"] == str(said["file"][0]) and file["mnt_id"] == "28"
+    assert epoll["ino"] == str(said["file"][1]) and f"ino:{said['pipe'][2]:x} " in said["info"][1]
+    assert f" 103:02:{file['ino']} " in file["lock"]
     assert said["namespaces"]["net"] == ["net:[4026531840]", 4026531840]
     assert said["namespaces"]["user"] == ["user:[4026531837]", 4026531837]
     assert all(link.endswith(f":[{ino}]") and 4026531834 <= ino <= 4026531841

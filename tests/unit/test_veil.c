@@ -196,6 +196,23 @@ static void sockets(void **state)
                         "0000000000000000: 00000002 00000000 00010000 0001 01 42 /tmp/a b\n");
 }
 
+static void descriptors(void **state)
+{
+    aq_veil_scene s = {.inode = twice, .file = {77, 28, 259, 2}};
+    static const char info[] = "pos:\t0\nmnt_id:\t181\nino:\t19\n"
+                               "lock:\t1: FLOCK  ADVISORY  WRITE 2 00:29:155 0 EOF\n"
+                               "tfd:        4 events:       1f data:  4  pos:0 ino:a sdev:f\n";
+
+    (void)state;
+    assert_string_equal(see("/proc/5/fdinfo/3", s, info),
+                        "pos:\t0\nmnt_id:\t28\nino:\t77\n"
+                        "lock:\t1: FLOCK  ADVISORY  WRITE 2 103:02:77 0 EOF\n"
+                        "tfd:        4 events:       1f data:  4  pos:0 ino:14 sdev:f\n");
+    assert_null(aq_veil_of("/proc/5/fdinfo/"));
+    assert_null(aq_veil_of("/proc/5/fdinfo/3x"));
+    assert_null(aq_veil_of("/proc/5/fdinfo"));
+}
+
 static void mounts(void **state)
 {
     aq_veil_scene s = {0};
@@ -227,11 +244,11 @@ static void facts_in_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(find),           cmocka_unit_test(time_and_load),
-        cmocka_unit_test(processors),     cmocka_unit_test(status),
-        cmocka_unit_test(stat_line),      cmocka_unit_test(memory_map),
-        cmocka_unit_test(sockets),        cmocka_unit_test(mounts),
-        cmocka_unit_test(facts_in_texts),
+        cmocka_unit_test(find),       cmocka_unit_test(time_and_load),
+        cmocka_unit_test(processors), cmocka_unit_test(status),
+        cmocka_unit_test(stat_line),  cmocka_unit_test(memory_map),
+        cmocka_unit_test(sockets),    cmocka_unit_test(descriptors),
+        cmocka_unit_test(mounts),     cmocka_unit_test(facts_in_texts),
     };
 
     int r = cmocka_run_group_tests(tests, NULL, NULL);
