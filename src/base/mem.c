@@ -142,6 +142,7 @@ typedef struct aq_block {
 
 struct aq_arena {
     aq_block *blocks;
+    bool fixed; /* it has one block, and gets no more */
 };
 
 enum { AQ_BLOCK_SIZE = 64 * 1024 };
@@ -149,6 +150,20 @@ enum { AQ_BLOCK_SIZE = 64 * 1024 };
 aq_arena *aq_arena_new(void)
 {
     return aq_alloc(sizeof(aq_arena));
+}
+
+aq_arena *aq_arena_within(void *memory, size_t size)
+{
+    const size_t head =
+        (sizeof(aq_arena) + alignof(aq_block) - 1) / alignof(aq_block) * alignof(aq_block);
+    aq_arena *a = memory;
+
+    if (size < head + sizeof(aq_block))
+        aq_panic("no room for an arena in %zu bytes", size);
+    a->blocks = (aq_block *)(void *)((char *)memory + head);
+    *a->blocks = (aq_block){.size = size - head - sizeof(aq_block)};
+    a->fixed = true;
+    return a;
 }
 
 void *aq_arena_alloc(aq_arena *a, size_t size)
@@ -162,6 +177,8 @@ void *aq_arena_alloc(aq_arena *a, size_t size)
         aq_panic("arena allocation overflows");
     size = (size + align - 1) & ~(align - 1);
     if (!b || b->size - b->used < size) {
+        if (a->fixed)
+            aq_panic("an arena is full");
         want = size > AQ_BLOCK_SIZE ? size : AQ_BLOCK_SIZE;
         b = aq_realloc(NULL, sizeof *b + want, 1);
         *b = (aq_block){.next = a->blocks, .size = want};
@@ -169,7 +186,7 @@ void *aq_arena_alloc(aq_arena *a, size_t size)
     }
     p = b->data + b->used;
     b->used += size;
-    return memset(p, 0, size);
+    return a->fixed ? p : memset(p, 0, size);
 }
 
 char *aq_arena_strndup(aq_arena *a, const char *s, size_t len)
@@ -207,7 +224,7 @@ char *aq_arena_printf(aq_arena *a, const char *fmt, ...)
 
 void aq_arena_free(aq_arena *a)
 {
-    if (!a)
+    if (!a || a->fixed)
         return;
     for (aq_block *b = a->blocks, *next; b; b = next) {
         next = b->next;

@@ -35,6 +35,9 @@ void aq_buf_free(aq_buf *b);
 typedef struct aq_arena aq_arena;
 
 aq_arena *aq_arena_new(void);
+/* One that lives in the given memory, which is zero, and panics when that is full; not to be freed.
+ */
+aq_arena *aq_arena_within(void *memory, size_t size);
 void *aq_arena_alloc(aq_arena *a, size_t size); /* zeroed, aligned for any type */
 char *aq_arena_strdup(aq_arena *a, const char *s);
 char *aq_arena_strndup(aq_arena *a, const char *s, size_t len);

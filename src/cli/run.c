@@ -226,6 +226,19 @@ static int take_environment(request *q)
     return AQ_PARSE_RUN;
 }
 
+/* While the backend makes the world around them. */
+static int make_decoys(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
+{
+    request *q = arg;
+    int r = aq_world_make(a, &q->world, err);
+
+    if (r < 0)
+        return r;
+    aq_quarantine_plan(a, q->world.decoys, plan);
+    q->plan.home = aq_arena_strdup(q->arena, plan->home);
+    return 0;
+}
+
 static int take_world(request *q)
 {
     const char *side = option(q, "world"), *start = option(q, "start");
@@ -240,6 +253,7 @@ static int take_world(request *q)
         return aq_say_usage(q->command, "--world is A, B or none, not '%.40s'", side);
     q->world = (aq_world_choice){.seed = option(q, "seed"),
                                  .packs = option(q, "pack"),
+                                 .later = !option(q, "pack"),
                                  .side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A};
     if (start && aq_time_parse(start, &q->world.start) < 0)
         return aq_say_usage(q->command, "--start %.60s: a time is written 2026-05-01T09:00:00Z",
@@ -247,7 +261,12 @@ static int take_world(request *q)
     r = aq_world_choose(q->command, q->arena, &q->world);
     if (r != AQ_PARSE_RUN)
         return r;
-    aq_quarantine_plan(q->arena, q->world.decoys, &q->plan);
+    if (!q->world.later) { /* what is wrong with a pack is told before anything begins */
+        aq_quarantine_plan(q->arena, q->world.decoys, &q->plan);
+        return r;
+    }
+    q->plan.late = make_decoys;
+    q->plan.late_arg = q;
     return r;
 }
 

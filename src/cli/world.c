@@ -61,26 +61,32 @@ static int read_packs(const aq_command *c, aq_arena *a, const char *list, const 
     return aq_pack_read(a, paths, count, ret, &err) < 0 ? say_wrong(&err) : AQ_PARSE_RUN;
 }
 
+int aq_world_make(aq_arena *a, aq_world_choice *w, aq_err *err)
+{
+    aq_seed seed = aq_seed_of_text(w->seed);
+
+    return aq_decoys_make(a, w->pack, &seed, w->side, w->start, &w->decoys, err);
+}
+
 int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
 {
-    const aq_pack *pack = NULL;
     const aq_decoys *other;
     aq_err err = {0};
     aq_seed seed;
     int r = choose_seed(c, a, w);
 
     if (r == AQ_PARSE_RUN)
-        r = read_packs(c, a, w->packs, &pack);
+        r = read_packs(c, a, w->packs, &w->pack);
     if (r != AQ_PARSE_RUN)
         return r;
     seed = aq_seed_of_text(w->seed);
     if (w->start == 0)
         w->start = aq_seed_start(&seed, aq_now());
-    if (aq_decoys_make(a, pack, &seed, w->side, w->start, &w->decoys, &err) < 0)
+    if (!w->later && aq_world_make(a, w, &err) < 0)
         return say_wrong(&err);
     if (!w->check)
         return AQ_PARSE_RUN;
-    if (aq_decoys_make(a, pack, &seed, w->side == AQ_SIDE_A ? AQ_SIDE_B : AQ_SIDE_A, w->start,
+    if (aq_decoys_make(a, w->pack, &seed, w->side == AQ_SIDE_A ? AQ_SIDE_B : AQ_SIDE_A, w->start,
                        &other, &err) < 0 ||
         aq_decoys_twins(w->decoys, other, &err) < 0)
         return say_wrong(&err);

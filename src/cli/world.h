@@ -10,8 +10,12 @@ typedef struct aq_world_choice {
     aq_side side;
     int64_t start; /* of its clock; 0: as the seed says */
     bool check;    /* make the other world too, and see that they are twins */
+    bool later;    /* only choose: aq_world_make is called when it is wanted */
+    const aq_pack *pack;
     const aq_decoys *decoys;
 } aq_world_choice;
 
 /* AQ_PARSE_RUN with seed and decoys set, or the status after saying what is wrong. */
 int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w);
+/* The decoys of a choice; only a private pack can make it fail. */
+int aq_world_make(aq_arena *a, aq_world_choice *w, aq_err *err);

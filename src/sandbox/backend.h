@@ -63,6 +63,11 @@ json_t *aq_containment_json(const aq_containment *c);
 
 /* What is to be run: filled by the exercise plan (L3), a session profile or `aquarium run`. */
 typedef struct aq_plan {
+    /* What takes long to say may be said while the world is made already: called once, by prepare,
+     * to put env, world, home, host, a machine with its internet and files into that plan, all of
+     * it from the arena. NULL: everything is here. */
+    int (*late)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
+    void *late_arg;
     const aq_package *package;
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH inside */
     const char *const *env;  /* "NAME=value" rows beside those that every run gets; may be NULL */

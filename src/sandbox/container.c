@@ -134,7 +134,8 @@ static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
         return aq_fail_errno(err, "cannot make a line to the keeper");
     aq->control = control[0];
     aq->world.control = control[1];
-    if (aq->world.plan->machine && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) < 0)
+    if (aq_has_machine(aq->world.plan) &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) < 0)
         return aq_fail_errno(err, "cannot make a line for the internet");
     aq->net.line = line[0];
     aq->world.line = line[1];
@@ -233,31 +234,26 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
 {
     int life[2] = {-1, -1}, control[2] = {-1, -1}, r = check_plan(plan, err);
     aq_aquarium *aq;
+    aq_world *w;
 
     if (r < 0)
         return r;
     aq = aq_alloc(sizeof *aq);
     aq->control = aq->life = aq->init = -1;
     aq_net_begin(&aq->net);
-    aq->world = (aq_world){.plan = plan,
-                           .control = -1,
-                           .life = -1,
-                           .stream = -1,
-                           .line = -1,
-                           .inner = -1,
-                           .outer = -1,
-                           .orders = -1,
-                           .order = -1,
-                           .disk = -1,
-                           .users = -1,
-                           .proc = -1,
-                           .init_pidfd = -1};
+    w = &aq->world; /* it came zeroed, and is large */
+    w->plan = plan;
+    w->control = w->life = w->stream = w->line = w->inner = w->outer = -1;
+    w->orders = w->order = -1;
+    w->disk = w->users = w->proc = w->init_pidfd = -1;
+    w->late.file = w->late.ready[0] = w->late.ready[1] = -1;
     aq_cgroup_none(&aq->world.cgroup);
     /* A root without rights, as in many containers, makes worlds as anybody does. */
     aq->world.privileged = geteuid() == 0 && aq_process_has_capabilities(AQ_KEEPER_CAPABILITIES);
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
-    if ((r = make_lines(aq, life, control, err)) < 0 || (r = start_keeper(aq, err)) < 0 ||
+    if ((r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
+        (r = start_keeper(aq, err)) < 0 ||
         (aq->world.privileged && (r = start_warden(aq, err)) < 0))
         return r;
     if (aq->world.privileged || geteuid() != 0) /* a root who becomes nobody has no way into them */
@@ -272,7 +268,7 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
         r = hear(aq, AQ_WORD_PREPARED, &m, NULL, err);
         r = r < 0 ? r : aq_fail(err, -EPROTO, "the keeper died at once");
     }
-    return r;
+    return r < 0 ? r : aq_late_make(w, err);
 }
 
 int aq_container_await(aq_aquarium *aq, aq_err *err)
@@ -437,6 +433,7 @@ static void teardown(aq_aquarium *aq)
     close_fd(&aq->life);
     close_fd(&aq->init);
     close_fd(&aq->world.stream);
+    aq_late_end(&aq->world);
     free(aq);
 }
 

@@ -229,19 +229,27 @@ static bool starts_early(const aq_plan *plan, const char *program, const char *c
            (program[0] == '/' ? aq_files_hold(plan, program) : !in_share(plan, cwd));
 }
 
-static int settle(aq_world *w, int init, aq_arena *a, char *const *env, const char **program,
+static const char *start_folder(const aq_plan *plan)
+{
+    return plan->cwd ? plan->cwd : aq_root_home(plan);
+}
+
+static int settle(aq_world *w, int init, aq_arena *a, char ***env, const char **program,
                   aq_err *err)
 {
-    const char *cwd = w->plan->cwd ? w->plan->cwd : aq_root_home(w->plan);
     aq_message m = {.word = AQ_WORD_WAITING};
-    int r = network(w->plan->machine != NULL, init, err);
+    const char *cwd;
+    int r = network(aq_has_machine(w->plan), init, err);
 
-    if (r < 0 || (r = descriptors(w, &init, err)) < 0 || (r = limits(w, err)) < 0)
+    if (r < 0 || (r = aq_late_wait(w, err)) < 0 || (r = descriptors(w, &init, err)) < 0 ||
+        (r = limits(w, err)) < 0)
         return r;
     setsid();
     umask(022);
     signal(SIGPIPE, SIG_DFL);
     personality(ADDR_NO_RANDOMIZE); /* else the number of calls for memory is a matter of chance */
+    cwd = start_folder(w->plan);
+    *env = environment(a, w->plan, cwd);
     if ((r = become_user(w, err)) < 0 || (r = wait_for_root(w, init, err)) < 0)
         return r;
     if (chdir(cwd) < 0)
@@ -252,7 +260,7 @@ static int settle(aq_world *w, int init, aq_arena *a, char *const *env, const ch
     if ((r = landlock(w, err)) < 0)
         return r;
     m.number = r;
-    *program = find_program(a, w->plan->argv[0], env);
+    *program = find_program(a, w->plan->argv[0], *env);
     m.length = starts_early(w->plan, *program, cwd);
     /* Changing identity made the process untouchable; its observer must reach it. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -261,28 +269,28 @@ static int settle(aq_world *w, int init, aq_arena *a, char *const *env, const ch
 
 _Noreturn static void payload(aq_world *w, int init)
 {
-    const aq_plan *plan = w->plan;
+    const char *const *given = w->plan->argv;
     aq_arena *a = aq_arena_new();
-    char **env = environment(a, plan, plan->cwd ? plan->cwd : aq_root_home(plan));
     const char *program = NULL;
+    char **env = NULL;
     aq_err err = {0};
     size_t argc = 0;
 
-    if (settle(w, init, a, env, &program, &err) < 0) {
+    if (settle(w, init, a, &env, &program, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }
-    while (plan->argv[argc])
+    while (given[argc])
         argc++;
     char **argv = aq_arena_alloc(a, (argc + 1) * sizeof *argv);
     for (size_t i = 0; i < argc; i++)
-        argv[i] = aq_arena_strdup(a, plan->argv[i]);
+        argv[i] = aq_arena_strdup(a, given[i]);
     wait_for_go(w);
     if (aq_container_watch && aq_container_watch->enter(&err) < 0)
         _exit(70);
     execve(program, argv, env);
     argc = (size_t)errno; /* as a shell says it: there is none, or it cannot be run */
-    dprintf(2, "%s: %s\n", plan->argv[0], strerror((int)argc));
+    dprintf(2, "%s: %s\n", given[0], strerror((int)argc));
     _exit(argc == ENOENT ? 127 : 126);
 }
 
@@ -324,9 +332,6 @@ static int enter_namespaces(aq_world *w, aq_err *err)
     if ((r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
         (r = become_root(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0)
         return r;
-    const char *host = w->plan->host ? w->plan->host : "debian";
-    if (sethostname(host, strlen(host)) < 0 || setdomainname("", 0) < 0)
-        return aq_fail_errno(err, "cannot name the host inside");
     /* Files in /proc/self are ours to write only while we may be looked at; nobody is inside yet.
      */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -373,6 +378,15 @@ static int take_root(aq_world *w, aq_err *err)
     return r;
 }
 
+static int name_host(const aq_world *w, aq_err *err)
+{
+    const char *host = w->plan->host ? w->plan->host : "debian";
+
+    if (sethostname(host, strlen(host)) < 0 || setdomainname("", 0) < 0)
+        return aq_fail_errno(err, "cannot name the host inside");
+    return 0;
+}
+
 static int build(aq_world *w, int payload, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_READY}, built = {.word = AQ_WORD_BUILT};
@@ -388,7 +402,7 @@ static int build(aq_world *w, int payload, aq_err *err)
         return disk;
     aq_auto_fd int network = -1;
     built.number = w->held.proc;
-    if ((r = join_network(payload, &network, err)) < 0 ||
+    if ((r = name_host(w, err)) < 0 || (r = join_network(payload, &network, err)) < 0 ||
         (r = aq_message_send(payload, &built, NULL, 0, err)) < 0)
         return r;
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
@@ -485,13 +499,13 @@ static pid_t start_payload(aq_world *w, int *line, aq_err *err)
 
 _Noreturn void aq_init_main(aq_world *w)
 {
-    bool fill = aq_files_wanted(w->plan);
+    bool fill = false;
     aq_err err = {0};
     pid_t first;
     int line = -1;
 
     if (enter_namespaces(w, &err) < 0 || (first = start_payload(w, &line, &err)) < 0 ||
-        build(w, line, &err) < 0 || seal(w, fill, &err) < 0) {
+        build(w, line, &err) < 0 || seal(w, (fill = aq_files_wanted(w->plan)), &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }

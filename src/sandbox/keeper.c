@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ static int forget_stdio(const aq_plan *plan, aq_err *err)
  * signals. */
 static int leave_front(aq_world *w, aq_err *err)
 {
-    int keep[9], r;
+    int keep[12], r;
     size_t n = 0;
     sigset_t none;
 
@@ -75,6 +76,8 @@ static int leave_front(aq_world *w, aq_err *err)
     keep[n++] = w->stream;
     if (w->line >= 0)
         keep[n++] = w->line;
+    if (w->late.plan)
+        keep[n++] = w->late.ready[0];
     if (w->plan->has_input)
         keep[n++] = w->plan->input;
     if (w->plan->has_output) {
@@ -246,12 +249,9 @@ static int make_world(aq_world *w, aq_err *err)
         close(w->stdio[i]);
         w->stdio[i] = -1;
     }
-    if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0 ||
-        (r = aq_message_send(w->outer, &mapped, NULL, 0, err)) < 0)
+    if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0)
         return r;
-    while (r == 0 && (w->disk < 0 || !w->payload))
-        r = hear_inside(w, err);
-    return r;
+    return aq_message_send(w->outer, &mapped, NULL, 0, err);
 }
 
 /* Requests come in one order, each once; a front that says anything else is not ours. */
@@ -268,8 +268,8 @@ static int hear_front(aq_world *w, aq_word expected, aq_err *err)
 }
 
 /* What remains is the ownership of the world's user namespace: enough to trace and kill what is in
- * it, and nothing outside. Done while init waits for the old root to go: before, init and payload
- * keep two processors busy. */
+ * it, and nothing outside. Done while init waits for the old root to go and the payload gives up
+ * its own: before, they keep two processors busy. */
 static int give_up_all(aq_world *w, aq_err *err)
 {
     int r;
@@ -293,7 +293,7 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
 {
     int r;
 
-    if ((r = leave_front(w, err)) < 0)
+    if ((r = aq_late_join(w, err)) < 0 || (r = leave_front(w, err)) < 0)
         return r;
     choose_ids(w);
     if ((r = aq_root_list(a, w->plan, &w->root, err)) < 0 ||
@@ -305,7 +305,13 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
     for (size_t i = 0; i < w->root.count; i++)
         if (w->root.entry[i].mount >= 0 && !w->root.entry[i].copied) /* a copy is compared */
             close(w->root.entry[i].mount);
-    return give_up_all(w, err);
+    while (r == 0 && w->disk < 0)
+        r = hear_inside(w, err);
+    if (r < 0 || (r = aq_late_wait(w, err)) < 0 || (r = give_up_all(w, err)) < 0)
+        return r;
+    while (r == 0 && !w->payload)
+        r = hear_inside(w, err);
+    return r;
 }
 
 /* ---- running ---- */
@@ -333,6 +339,14 @@ static void wait_for_end(aq_attendant *a)
         while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
             ;
     }
+}
+
+/* The observer saw the last process end: init has nothing more to tell, and dies while we write. */
+static void end_world(aq_attendant *a, const aq_observation *o)
+{
+    syscall(SYS_pidfd_send_signal, a->world->init_pidfd, SIGKILL, NULL, 0);
+    a->has_status = o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL;
+    a->status = o->exit_kind == AQ_EXIT_SIGNAL ? o->exit_value : W_EXITCODE(o->exit_value, 0);
 }
 
 static void set_exit(const aq_attendant *a, bool ended, aq_observation *o)
@@ -452,8 +466,10 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
         r = aq_message_send(w->outer, &go, NULL, 0, err);
     if (r == 0 && watch)
         r = watch->run(watching, o, &ended, err);
+    if (r == 0 && ended)
+        end_world(at, o);
     close_order(w);
-    if (r == 0)
+    if (r == 0 && !ended)
         wait_for_end(at);
     if (watching)
         watch->end(watching);

@@ -99,24 +99,7 @@ static const aq_plan_file *planned(const aq_plan *plan, const char *path)
     return NULL;
 }
 
-/* Files of the plan in /etc that the base has not. */
-static int add_planned(const aq_plan *plan, aq_root *root, aq_err *err)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < plan->file_count && r == 0; i++) {
-        const aq_plan_file *f = &plan->files[i];
-        bool there = !aq_files_in_root(f);
-
-        for (size_t k = 0; k < root->count && !there; k++)
-            there = strcmp(root->entry[k].path, f->path) == 0;
-        if (!there)
-            r = add(root, (aq_entry){.kind = TEXT, .path = f->path, .file = f}, err);
-    }
-    return r;
-}
-
-static int list_base(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *err)
+static int list_base(aq_arena *a, aq_root *root, aq_err *err)
 {
     int r = 0;
 
@@ -125,13 +108,9 @@ static int list_base(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *er
 
         if (e.kind == DEVICE)
             e.text = e.path;
-        if (e.kind == TEXT)
-            e.file = planned(plan, e.path);
-        if (strcmp(e.path, home) == 0)
-            e.path = aq_root_home(plan);
         r = e.kind == TREE ? add_tree(a, root, e.path, e.path, err) : add(root, e, err);
     }
-    return r < 0 ? r : add_planned(plan, root, err);
+    return r;
 }
 
 /* What every world has of its own, whatever the root file system holds there. */
@@ -173,7 +152,7 @@ static int list_rootfs(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *
         if (made_by_us(first))
             r = add(root,
                     (aq_entry){.kind = base[i].kind,
-                               .path = strcmp(path, home) == 0 ? aq_root_home(plan) : path,
+                               .path = path,
                                .text = base[i].kind == DEVICE ? path : base[i].text},
                     err);
     }
@@ -211,8 +190,15 @@ int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err)
     int r;
 
     ret->count = 0;
-    r = plan->rootfs ? list_rootfs(a, plan, ret, err) : list_base(a, plan, ret, err);
+    r = plan->rootfs ? list_rootfs(a, plan, ret, err) : list_base(a, ret, err);
     return r < 0 ? r : list_shares(a, plan, ret, err);
+}
+
+void aq_root_settle(aq_world *w)
+{
+    for (size_t i = 0; i < w->root.count; i++)
+        if (w->root.entry[i].kind == SPACE && strcmp(w->root.entry[i].path, home) == 0)
+            w->root.entry[i].path = aq_root_home(w->plan);
 }
 
 /* ---- taking ---- */
@@ -242,18 +228,34 @@ static const char *below(const char *path)
     return path + 1;
 }
 
-static int make_file(int root, const aq_entry *e, aq_err *err)
+static int make_file(int root, const char *path, const char *text, const aq_plan_file *f,
+                     aq_err *err)
 {
-    const aq_plan_file *f = e->file;
     aq_auto_fd int fd =
-        openat(root, below(e->path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+        openat(root, below(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                f ? f->mode : 0644);
-    int r =
-        fd < 0 ? -errno : aq_write_full(fd, f ? f->data : e->text, f ? f->len : strlen(e->text));
+    int r = fd < 0 ? -errno : aq_write_full(fd, f ? f->data : text, f ? f->len : strlen(text));
 
     if (r == 0 && f && futimens(fd, (struct timespec[]){aq_files_time(f), aq_files_time(f)}) < 0)
         r = -errno;
-    return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", e->path, strerror(-r)) : 0;
+    return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", path, strerror(-r)) : 0;
+}
+
+/* Files of the plan in /etc that the base has not. */
+static int make_planned(const aq_world *w, int root, aq_err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < w->plan->file_count && r == 0 && !w->plan->rootfs; i++) {
+        const aq_plan_file *f = &w->plan->files[i];
+        bool there = !aq_files_in_root(f);
+
+        for (size_t k = 0; k < w->root.count && !there; k++)
+            there = strcmp(w->root.entry[k].path, f->path) == 0;
+        if (!there)
+            r = make_file(root, f->path, NULL, f, err);
+    }
+    return r;
 }
 
 /* The folders above a share; those in a writable place belong to the user. */
@@ -347,7 +349,8 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
             return aq_fail_errno(err, "cannot make %s inside", e->path);
         return 0;
     case TEXT:
-        return make_file(root, e, err);
+        return make_file(root, e->path, e->text, w->plan->rootfs ? NULL : planned(w->plan, e->path),
+                         err);
     case LINK:
         if (symlinkat(e->text, root, below(e->path)) < 0)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
@@ -400,23 +403,50 @@ static int place_start(const aq_world *w, int root, aq_err *err)
     return r;
 }
 
-static int build(aq_world *w, int root, int disk, aq_err *err)
+/* Does it take what is said late, or stand after what does? */
+static bool is_late(const aq_entry *e)
 {
-    /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
-     * whole machine when a mount is closed that never had one, and before 6.15 it copies nothing
-     * from such a mount. */
-    int r = aq_mount_attach(disk, AT_FDCWD, "/proc", err);
+    return e->kind == SPACE || e->kind == TEXT || e->kind == SHARE;
+}
+
+static int place_all(aq_world *w, int root, int disk, bool late, aq_err *err)
+{
+    bool planned = !late;
+    int r = 0;
+
+    for (size_t i = 0; i < w->root.count && r == 0; i++) {
+        aq_entry *e = &w->root.entry[i];
+
+        if (is_late(e) != late)
+            continue;
+        if (e->kind == SHARE && !planned) { /* a share may cover what is of the plan */
+            r = make_planned(w, root, err);
+            planned = true;
+        }
+        if (r == 0)
+            r = place(w, root, disk, e, err);
+    }
+    return r == 0 && !planned ? make_planned(w, root, err) : r;
+}
+
+/* What needs nothing of what is said late. */
+static int build_early(aq_world *w, int root, aq_err *err)
+{
+    int r = aq_mount_attach(root, AT_FDCWD, "/", err);
 
     if (r == 0)
-        r = aq_mount_attach(root, AT_FDCWD, "/", err);
-    for (size_t i = 0; i < w->root.count && r == 0; i++)
-        r = place(w, root, disk, &w->root.entry[i], err);
-    if (r == 0)
-        r = place_start(w, root, err);
+        r = place_all(w, root, -1, false, err);
     if (r == 0)
         r = place_terminals(root, err);
+    return r < 0 ? r : place_proc(w, root, err);
+}
+
+static int build(aq_world *w, int root, int disk, aq_err *err)
+{
+    int r = place_all(w, root, disk, true, err);
+
     if (r == 0)
-        r = place_proc(w, root, err);
+        r = place_start(w, root, err);
     if (r == 0)
         r = aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
     return r < 0 ? r : aq_mount_become_root(root, err);
@@ -437,18 +467,33 @@ int aq_root_leave_old(aq_err *err)
                : aq_fail(err, -EBUSY, "something of the host still lies on the new root");
 }
 
+/* The space gets a place too, in the old tree that is left behind: the kernel waits for the whole
+ * machine when a mount is closed that never had one, and before 6.15 it copies nothing from such a
+ * mount. It gets what the plan allows, and room for its own folders and what the world has from the
+ * start. */
+static int make_disk(aq_world *w, aq_err *err)
+{
+    aq_auto_fd int disk =
+        new_space(w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
+                  w->limits.most[AQ_LIMIT_INODES] + 8 + w->plan->file_count, OPEN_SPACE, err);
+    int r = disk < 0 ? disk : aq_mount_attach(disk, AT_FDCWD, "/proc", err);
+
+    return r < 0 ? r : aq_take_fd(disk);
+}
+
 int aq_root_build(aq_world *w, aq_err *err)
 {
-    /* The root holds names and a few small texts; the space gets what the plan allows, and room for
-     * its own folders and what the world has from the start. */
+    /* The root holds names and a few small texts. */
     aq_auto_fd int root = new_space(1 << 20, 4096, OPEN_SPACE | AQ_MOUNT_NO_EXEC, err);
-    aq_auto_fd int disk =
-        root < 0
-            ? -1
-            : new_space(w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
-                        w->limits.most[AQ_LIMIT_INODES] + 8 + w->plan->file_count, OPEN_SPACE, err);
-    int r = disk < 0 ? err->code : build(w, root, disk, err);
+    aq_auto_fd int disk = -1;
+    int r = root < 0 ? root : build_early(w, root, err);
 
+    if (r == 0)
+        r = aq_late_wait(w, err);
+    if (r == 0)
+        r = disk = make_disk(w, err);
+    if (r >= 0)
+        r = build(w, root, disk, err);
     for (size_t i = 0; i < w->root.count; i++) {
         if (w->root.entry[i].mount >= 0)
             close(w->root.entry[i].mount);

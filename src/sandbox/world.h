@@ -53,10 +53,9 @@ typedef struct aq_entry {
     aq_base_kind kind;
     const char *path; /* inside */
     const char *text; /* of a file, target of a link, mode of a space, host path of a tree */
-    const aq_plan_file *file; /* of a file: what the plan says it holds */
-    bool folder;              /* a tree: its root is a folder */
-    bool copied;              /* a share that the run may change: its own copy is */
-    int mount; /* detached, or the folder to copy; -1 until it was taken from the host */
+    bool folder;      /* a tree: its root is a folder */
+    bool copied;      /* a share that the run may change: its own copy is */
+    int mount;        /* detached, or the folder to copy; -1 until it was taken from the host */
 } aq_entry;
 
 typedef struct aq_root {
@@ -64,8 +63,20 @@ typedef struct aq_root {
     size_t count;
 } aq_root;
 
+/* keeper, init, payload */
+enum { AQ_LATE_READERS = 3 };
+
+/* The plan as it is when everything is said; late.c. */
+typedef struct aq_late {
+    int file, ready[2]; /* -1: closed */
+    void *at;
+    aq_arena *arena;
+    aq_plan *plan; /* NULL: all was said at once */
+} aq_late;
+
 typedef struct aq_world {
-    const aq_plan *plan;
+    const aq_plan *plan; /* until aq_late_wait only what was said at once */
+    aq_late late;
     aq_limits limits;
     aq_containment held;
     aq_cgroup cgroup;
@@ -138,10 +149,29 @@ void aq_message_failed(int fd, const aq_err *err);
 /* The failure that a message carries, its words made plain. */
 int aq_message_error(const aq_message *m, aq_err *err);
 
+/* ---- the plan ---- */
+
+/* Will the plan bring a machine? What is said late has one. */
+static inline bool aq_has_machine(const aq_plan *plan)
+{
+    return plan->machine || plan->late;
+}
+
+/* In the front: makes the place, before the keeper is there; has the plan made, while it works. */
+int aq_late_begin(aq_world *w, aq_err *err);
+int aq_late_make(aq_world *w, aq_err *err);
+/* In the keeper, at its start. */
+int aq_late_join(aq_world *w, aq_err *err);
+/* In keeper, init and payload, each once at least: from then on `plan` says everything. */
+int aq_late_wait(aq_world *w, aq_err *err);
+void aq_late_end(aq_world *w);
+
 /* ---- the root ---- */
 
-/* Lists what is to be made; looks at the host, changes nothing. */
+/* Lists what is to be made; looks at the host, changes nothing, and needs nothing that is said
+ * late: what is of that comes with aq_root_settle. */
 int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err);
+void aq_root_settle(aq_world *w);
 /* Takes the trees from the host as detached mounts. With privilege the keeper does it, and reaches
  * what only root may; else init does it in its own mount namespace. */
 int aq_root_take(aq_root *root, aq_err *err);
