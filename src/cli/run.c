@@ -566,20 +566,22 @@ static int run(const aq_args *args)
     aq_auto_arena a = aq_arena_new();
     request q = {.command = &aq_command_run, .args = args, .arena = a};
     aq_auto_buf stream = {0};
+    aq_aquarium *world;
     aq_err err = {0};
-    int r = take_request(&q);
+    int r = take_request(&q), told;
 
     if (r != AQ_PARSE_RUN)
         return r;
     q.elapsed_ms = milliseconds();
     mind_the_reader(&q, PATIENCE);
-    r = aq_backend_run(q.backend, &q.plan, &stream, &err);
+    r = aq_backend_observe(q.backend, &q.plan, &world, &stream, &err);
     mind_the_reader(&q, 0);
     q.elapsed_ms = milliseconds() - q.elapsed_ms;
+    told = r == 0 ? tell(&q, &stream, &err) : r;
+    q.backend->teardown(world); /* its last processes ended meanwhile */
     if (r == -AQ_EPLAN)
         return aq_say_usage(q.command, "%s; --share shows a folder of the host inside", err.text);
-    if (r == 0)
-        r = tell(&q, &stream, &err);
+    r = told;
     if (r >= 0 && q.interrupted)
         end_by(q.interrupted);
     return r < 0 ? aq_say_failed(&err) : r;

@@ -60,6 +60,20 @@ int aq_mount_copy(int dirfd, const char *path, bool deep, uint64_t attributes, a
     return aq_take_fd(mount);
 }
 
+int aq_mount_change(int mount, const aq_mount_option *options, aq_err *err)
+{
+    aq_auto_fd int context = fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
+
+    if (context < 0)
+        return aq_fail_errno(err, "cannot change a file system");
+    for (const aq_mount_option *o = options; o->key; o++)
+        if (fsconfig(context, FSCONFIG_SET_STRING, o->key, o->value, 0) < 0)
+            return refused(context, "changed", o->key, err);
+    return fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0
+               ? refused(context, "changed", NULL, err)
+               : 0;
+}
+
 int aq_mount_restrict(int mount, uint64_t attributes, aq_err *err)
 {
     struct mount_attr attr = {.attr_set = attributes};

@@ -27,6 +27,8 @@ int aq_mount_new(const char *type, const aq_mount_option *options, uint64_t attr
 int aq_mount_copy(int dirfd, const char *path, bool deep, uint64_t attributes, aq_err *err);
 /* Adds attributes to a mount. */
 int aq_mount_restrict(int mount, uint64_t attributes, aq_err *err);
+/* Sets options of the file system of a mount anew. */
+int aq_mount_change(int mount, const aq_mount_option *options, aq_err *err);
 /* Gives a detached mount its place. The descriptor stays valid and the caller's. */
 int aq_mount_attach(int mount, int dirfd, const char *path, aq_err *err);
 /* Makes a mount that has its place the root of this mount namespace and of every process in it that

@@ -65,33 +65,42 @@ static int check_stream(const aq_backend *b, const aq_buf *stream, aq_err *err)
     return r;
 }
 
-int aq_backend_run(const aq_backend *b, const aq_plan *plan, aq_buf *stream, aq_err *err)
+int aq_backend_observe(const aq_backend *b, const aq_plan *plan, aq_aquarium **ret, aq_buf *stream,
+                       aq_err *err)
 {
     aq_auto_buf mine = {0}; /* so that a failed run hands on nothing */
-    aq_aquarium *aq = NULL;
     const char *step = "prepare";
     aq_err own = {0};
     int r;
 
+    *ret = NULL;
     if (!err)
         err = &own;
     *err = (aq_err){0};
     r = aq_plan_check(plan, err);
     if (r == 0)
-        r = b->prepare(plan, &aq, err);
-    if (r == 0 && !aq)
+        r = b->prepare(plan, ret, err);
+    if (r == 0 && !*ret)
         r = aq_fail(err, -EPROTO, "it gave no aquarium");
     if (r == 0)
-        step = "launch", r = b->launch(aq, err);
+        step = "launch", r = b->launch(*ret, err);
     if (r == 0)
-        step = "wait", r = b->wait(aq, &mine, err);
+        step = "wait", r = b->wait(*ret, &mine, err);
     if (r == 0)
         step = "observation", r = check_stream(b, &mine, err);
-    b->teardown(aq); /* last: what is left of the world ends while we read */
     if (r != 0)
         return failed(b, step, r, err);
     aq_buf_add(stream, mine.data, mine.len);
     return 0;
+}
+
+int aq_backend_run(const aq_backend *b, const aq_plan *plan, aq_buf *stream, aq_err *err)
+{
+    aq_aquarium *aq;
+    int r = aq_backend_observe(b, plan, &aq, stream, err);
+
+    b->teardown(aq);
+    return r;
 }
 
 static json_t *word(const char *s)

@@ -127,3 +127,7 @@ const aq_backend *aq_backend_find(const char *name); /* NULL when unknown */
 
 /* Runs a plan through prepare, launch, wait and teardown, tearing down on every path. */
 int aq_backend_run(const aq_backend *b, const aq_plan *plan, aq_buf *stream, aq_err *err);
+/* The same up to the teardown, which is the caller's, also after a failure: what is left of the
+ * world ends while the caller uses the stream. */
+int aq_backend_observe(const aq_backend *b, const aq_plan *plan, aq_aquarium **ret, aq_buf *stream,
+                       aq_err *err);

@@ -30,6 +30,7 @@ struct aq_aquarium {
     aq_world world;
     pid_t keeper, warden;
     int control; /* our end */
+    int calm[2]; /* a pipe: at its end when the warden has time to lock itself in */
     int life;    /* at its end when keeper and init are gone */
     int init;    /* a pidfd, -1 until the keeper gave it */
     aq_net net;
@@ -69,6 +70,16 @@ static int lock_warden(const aq_aquarium *aq, aq_err *err)
     return r < 0 ? r : aq_lock(AQ_OWN_WARDEN, err);
 }
 
+/* While a world is made everybody else needs the processors. */
+static void wait_calm(const aq_aquarium *aq)
+{
+    struct pollfd p[] = {{.fd = aq->life}, {.fd = aq->calm[0]}};
+
+    while (poll(p, 2, -1) < 0 && errno == EINTR)
+        ;
+    close(aq->calm[0]);
+}
+
 /* Waits for the end of front and keeper, who may both be killed, and removes what is left of their
  * cgroups: the keeper has no right to. It reads nothing. */
 _Noreturn static void warden(aq_aquarium *aq, pid_t front)
@@ -82,7 +93,7 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     signal(SIGPIPE, SIG_IGN);
     setsid();
     prctl(PR_SET_NAME, "aquarium-warden", 0, 0, 0);
-    if (aq_process_close_but(&aq->life, 1, &err) < 0)
+    if (aq_process_close_but((int[]){aq->life, aq->calm[0]}, 2, &err) < 0)
         _exit(70);
     close(0);
     close(1);
@@ -90,6 +101,7 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     owner = (int)syscall(SYS_pidfd_open, front, 0);
     if (getppid() != front)
         close_fd(&owner); /* it is gone already */
+    wait_calm(aq);
     if (lock_warden(aq, &err) < 0)
         _exit(70);
     while (read(aq->life, &byte, 1) < 0 && errno == EINTR)
@@ -104,9 +116,12 @@ static int start_warden(aq_aquarium *aq, aq_err *err)
 {
     pid_t front = getpid();
 
+    if (pipe2(aq->calm, O_CLOEXEC) < 0)
+        return aq_fail_errno(err, "cannot make a line to the warden");
     aq->warden = fork();
     if (aq->warden == 0)
         warden(aq, front);
+    close_fd(&aq->calm[0]);
     return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
 }
 
@@ -239,13 +254,13 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     if (r < 0)
         return r;
     aq = aq_alloc(sizeof *aq);
-    aq->control = aq->life = aq->init = -1;
+    aq->control = aq->life = aq->init = aq->calm[0] = aq->calm[1] = -1;
     aq_net_begin(&aq->net);
     w = &aq->world; /* it came zeroed, and is large */
     w->plan = plan;
     w->control = w->life = w->stream = w->line = w->inner = w->outer = -1;
     w->orders = w->order = -1;
-    w->disk = w->users = w->proc = w->init_pidfd = -1;
+    w->disk = w->users = w->proc = w->network = w->init_pidfd = -1;
     w->late.file = w->late.ready[0] = w->late.ready[1] = -1;
     aq_cgroup_none(&aq->world.cgroup);
     /* A root without rights, as in many containers, makes worlds as anybody does. */
@@ -387,6 +402,7 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
     if (aq->state != LAUNCHED)
         return aq_fail(err, -EINVAL, "this world was not launched");
     aq_cgroup_sweep(); /* what others left, now that we have time */
+    close_fd(&aq->calm[1]);
     if ((r = hear_end(aq, &m, err)) < 0)
         return r;
     aq->state = ENDED;
@@ -428,6 +444,8 @@ static void teardown(aq_aquarium *aq)
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);
+    close_fd(&aq->calm[0]);
+    close_fd(&aq->calm[1]);
     close_fd(&aq->world.control);
     close_fd(&aq->world.line);
     close_fd(&aq->life);

@@ -182,15 +182,17 @@ static void wait_for_go(const aq_world *w)
 
 /* The world's network. Making one takes as long as building the root does, so it is made here, and
  * init comes into it. */
-static int network(bool machine, int init, aq_err *err)
+static int network(const aq_world *w, int init, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_NETWORK};
 
     if (unshare(CLONE_NEWNET) < 0)
         return aq_fail_errno(err, "cannot make a network namespace");
     /* A machine's own is laid when somebody wants it. */
-    aq_auto_fd int fd = machine ? aq_network_loopback(err) : aq_network_local(ADDRESS, PREFIX, err);
-    return fd < 0 ? fd : aq_message_send(init, &m, &fd, 1, err);
+    aq_auto_fd int fd =
+        aq_has_machine(w->plan) ? aq_network_loopback(err) : aq_network_local(ADDRESS, PREFIX, err);
+    int r = fd < 0 ? fd : aq_message_send(init, &m, &fd, 1, err);
+    return r < 0 ? r : aq_message_send(w->inner, &m, &fd, 1, err);
 }
 
 static int wait_for_root(aq_world *w, int init, aq_err *err)
@@ -239,7 +241,7 @@ static int settle(aq_world *w, int init, aq_arena *a, char ***env, const char **
 {
     aq_message m = {.word = AQ_WORD_WAITING};
     const char *cwd;
-    int r = network(aq_has_machine(w->plan), init, err);
+    int r = network(w, init, err);
 
     if (r < 0 || (r = aq_late_wait(w, err)) < 0 || (r = descriptors(w, &init, err)) < 0 ||
         (r = limits(w, err)) < 0)
@@ -350,17 +352,17 @@ static void forbid_namespaces(void)
 }
 
 /* Nobody inside has a network that is not the world's. */
-static int join_network(int payload, int *ret, aq_err *err)
+static int join_network(int payload, aq_err *err)
 {
     int fds[AQ_MESSAGE_FDS], r;
     aq_message m;
 
     if ((r = aq_message_recv(payload, &m, fds, NULL, err)) < 0)
         return aq_err_within(err, "the payload");
-    *ret = fds[0];
-    if (m.word != AQ_WORD_NETWORK || fds[0] < 0)
+    aq_auto_fd int network = fds[0];
+    if (m.word != AQ_WORD_NETWORK || network < 0)
         return aq_fail(err, -EPROTO, "the payload said something else than expected");
-    return setns(fds[0], CLONE_NEWNET) < 0 ? aq_fail_errno(err, "cannot enter the network") : 0;
+    return setns(network, CLONE_NEWNET) < 0 ? aq_fail_errno(err, "cannot enter the network") : 0;
 }
 
 /* The keeper took the trees itself where it could. */
@@ -387,28 +389,34 @@ static int name_host(const aq_world *w, aq_err *err)
     return 0;
 }
 
-static int build(aq_world *w, int payload, aq_err *err)
+/* Before the payload begins: it will keep the kernel busy. */
+static int leave_host(aq_world *w, aq_err *err)
 {
-    aq_message m = {.word = AQ_WORD_READY}, built = {.word = AQ_WORD_BUILT};
     int r = take_root(w, err);
 
     if (r < 0)
         return r;
-    aq_auto_fd int users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-    if (users < 0)
+    w->users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+    if (w->users < 0)
         return aq_fail_errno(err, "cannot open the new user namespace");
+    return aq_root_enter(w, err);
+}
+
+static int build(aq_world *w, int payload, aq_err *err)
+{
+    aq_message m = {.word = AQ_WORD_READY}, built = {.word = AQ_WORD_BUILT};
     aq_auto_fd int disk = aq_root_build(w, err);
-    if (disk < 0)
-        return disk;
-    aq_auto_fd int network = -1;
-    built.number = w->held.proc;
-    if ((r = name_host(w, err)) < 0 || (r = join_network(payload, &network, err)) < 0 ||
-        (r = aq_message_send(payload, &built, NULL, 0, err)) < 0)
+    int r = disk < 0 ? disk : name_host(w, err);
+
+    if (r < 0)
         return r;
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
     aq_auto_fd int proc = w->held.proc ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    return aq_message_send(w->inner, &m, (int[]){disk, users, network, proc}, proc < 0 ? 3 : 4,
-                           err);
+    r = aq_message_send(w->inner, &m, (int[]){disk, w->users, proc}, proc < 0 ? 2 : 3, err);
+    built.number = w->held.proc;
+    if (r == 0)
+        r = aq_message_send(payload, &built, NULL, 0, err);
+    return r < 0 ? r : join_network(payload, err);
 }
 
 static int give_up_all(const aq_world *w, aq_err *err)
@@ -422,16 +430,14 @@ static int give_up_all(const aq_world *w, aq_err *err)
     return aq_process_close_but((int[]){w->inner, w->orders, w->life}, 3, err);
 }
 
-/* The last of the making, while keeper and payload do theirs: it waits for the whole machine. The
- * lock comes now, or when the files are written; until then nobody else is inside but the payload,
- * before its first call that means something (observe/touch.c). */
+/* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files
+ * are written; until then nobody else is inside but the payload, before its first call that means
+ * something (observe/touch.c). */
 static int seal(const aq_world *w, bool fill, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_SEALED};
-    int r = aq_root_leave_old(err);
+    int r;
 
-    if (r < 0)
-        return r;
     forbid_namespaces();
     if (fill)
         aq_files_as_user(w, true); /* forgets the death signal */
@@ -504,8 +510,9 @@ _Noreturn void aq_init_main(aq_world *w)
     pid_t first;
     int line = -1;
 
-    if (enter_namespaces(w, &err) < 0 || (first = start_payload(w, &line, &err)) < 0 ||
-        build(w, line, &err) < 0 || seal(w, (fill = aq_files_wanted(w->plan)), &err) < 0) {
+    if (enter_namespaces(w, &err) < 0 || leave_host(w, &err) < 0 ||
+        (first = start_payload(w, &line, &err)) < 0 || build(w, line, &err) < 0 ||
+        seal(w, (fill = aq_files_wanted(w->plan)), &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }

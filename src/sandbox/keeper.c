@@ -176,8 +176,8 @@ static bool take_original(aq_world *w, const aq_message *m, int fd)
     return true;
 }
 
-/* Init says that the world is built, then that it is sealed; the payload says that it waits: each
- * once, and theirs in any order. */
+/* Init says that the world is built, then that it is sealed; the payload shows its network, then
+ * says that it waits: each once, and theirs in any order. */
 static int hear_inside(aq_world *w, aq_err *err)
 {
     aq_message m;
@@ -186,11 +186,12 @@ static int hear_inside(aq_world *w, aq_err *err)
 
     if ((r = aq_message_recv(w->outer, &m, fds, &sender, err)) < 0)
         return aq_err_within(err, "init");
-    if (m.word == AQ_WORD_READY && w->disk < 0 && fds[2] >= 0) {
+    if (m.word == AQ_WORD_NETWORK && w->network < 0 && fds[0] >= 0) {
+        w->network = fds[0];
+    } else if (m.word == AQ_WORD_READY && w->disk < 0 && fds[1] >= 0) {
         w->disk = fds[0];
         w->users = fds[1];
-        w->network = fds[2];
-        w->proc = fds[3];
+        w->proc = fds[2];
         w->held.clocks = m.number & 1;
         w->held.proc = m.number & 2;
     } else if (m.word == AQ_WORD_WAITING && !w->payload && sender > 0) {
@@ -267,9 +268,23 @@ static int hear_front(aq_world *w, aq_word expected, aq_err *err)
                : aq_fail(err, -EPROTO, "the front asked for something else");
 }
 
+/* What can go before there is a network to go to. */
+static int give_up_most(aq_err *err)
+{
+    int r = aq_process_only_proc(err);
+
+    if (r < 0 || (r = aq_process_no_way_up(err)) < 0 ||
+        (r = aq_process_keep_capabilities(UINT64_C(1) << CAP_SYS_ADMIN, err)) < 0)
+        return r;
+    /* The payload may not read the processor's counter. Where the keeper may not either the kernel
+     * need not allow and forbid it at every change between the two, which would double the price of
+     * a call. What looks at a clock by itself has done so before. */
+    json_object_seed(0);
+    return aq_container_watch && !AQ_SANITIZED ? aq_process_trap_counter(err) : 0;
+}
+
 /* What remains is the ownership of the world's user namespace: enough to trace and kill what is in
- * it, and nothing outside. Done while init waits for the old root to go and the payload gives up
- * its own: before, they keep two processors busy. */
+ * it, and nothing outside. */
 static int give_up_all(aq_world *w, aq_err *err)
 {
     int r;
@@ -277,14 +292,7 @@ static int give_up_all(aq_world *w, aq_err *err)
     /* The world's empty network is enough for a keeper too. */
     if (setns(w->network, CLONE_NEWNET) < 0)
         return aq_fail_errno(err, "cannot leave the host's network");
-    if ((r = aq_process_only_proc(err)) < 0 || (r = aq_process_no_way_up(err)) < 0 ||
-        (r = aq_process_no_capabilities(err)) < 0 || (r = aq_process_no_new_privileges(err)) < 0)
-        return r;
-    /* The payload may not read the processor's counter. Where the keeper may not either the kernel
-     * need not allow and forbid it at every change between the two, which would double the price of
-     * a call. What looks at a clock by itself has done so before. */
-    json_object_seed(0);
-    if (aq_container_watch && !AQ_SANITIZED && (r = aq_process_trap_counter(err)) < 0)
+    if ((r = aq_process_no_capabilities(err)) < 0 || (r = aq_process_no_new_privileges(err)) < 0)
         return r;
     return aq_lock(AQ_OWN_KEEPER, err);
 }
@@ -307,11 +315,15 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
             close(w->root.entry[i].mount);
     while (r == 0 && w->disk < 0)
         r = hear_inside(w, err);
-    if (r < 0 || (r = aq_late_wait(w, err)) < 0 || (r = give_up_all(w, err)) < 0)
+    if (r == 0)
+        r = give_up_most(err);
+    while (r == 0 && w->network < 0)
+        r = hear_inside(w, err);
+    if (r < 0 || (r = give_up_all(w, err)) < 0)
         return r;
     while (r == 0 && !w->payload)
         r = hear_inside(w, err);
-    return r;
+    return r < 0 ? r : aq_late_wait(w, err);
 }
 
 /* ---- running ---- */

@@ -39,7 +39,8 @@ static int add(aq_root *root, aq_entry e, aq_err *err)
 {
     if (root->count == AQ_ENTRIES)
         return aq_fail(err, -E2BIG, "more than %d entries in the root of a world", AQ_ENTRIES);
-    e.mount = -1;
+    e.mount = e.space = -1;
+    e.home = e.kind == SPACE && strcmp(e.path, home) == 0;
     root->entry[root->count++] = e;
     return 0;
 }
@@ -197,7 +198,7 @@ int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err)
 void aq_root_settle(aq_world *w)
 {
     for (size_t i = 0; i < w->root.count; i++)
-        if (w->root.entry[i].kind == SPACE && strcmp(w->root.entry[i].path, home) == 0)
+        if (w->root.entry[i].home)
             w->root.entry[i].path = aq_root_home(w->plan);
 }
 
@@ -299,35 +300,56 @@ const char *aq_root_folder(const aq_root *root, const aq_entry *e, char name[sta
         snprintf(name, 64, "share-%zu", (size_t)(e - root->entry));
         return name;
     }
-    snprintf(name, 64, "%s", below(e->path));
+    snprintf(name, 64, "%s", e->home ? "home" : below(e->path));
     for (char *p = name; *p; p++)
         *p = *p == '/' ? '-' : *p;
     return name;
 }
 
 /* A writable place is a folder of the one file system that has the quota. */
-static int place_space(aq_world *w, int root, int disk, const aq_entry *e, mode_t mode, aq_err *err)
+static int make_space(const aq_world *w, int disk, aq_entry *e, aq_err *err)
 {
+    mode_t mode = e->copied ? 0755 : (mode_t)strtoul(e->text, NULL, 8);
     char buf[64];
     const char *name = aq_root_folder(&w->root, e, buf);
 
     if (mkdirat(disk, name, 0700) < 0 || fchmodat(disk, name, mode, 0) < 0 ||
         (w->own_ids && fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
         return aq_fail_errno(err, "cannot make the writable place %s", e->path);
-    if (mkdirat(root, below(e->path), 0755) < 0 && errno != EEXIST)
-        return aq_fail_errno(err, "cannot make %s inside", e->path);
-    aq_auto_fd int mount = aq_mount_copy(disk, name, false, 0, err);
-    return mount < 0 ? mount : aq_mount_attach(mount, root, below(e->path), err);
+    e->space = aq_mount_copy(disk, name, false, 0, err);
+    return e->space < 0 ? e->space : 0;
 }
 
-static int place_copy(aq_world *w, int root, int disk, const aq_entry *e, aq_err *err)
+static int make_spaces(aq_world *w, int disk, aq_err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < w->root.count && r == 0; i++)
+        if (w->root.entry[i].kind == SPACE || w->root.entry[i].copied)
+            r = make_space(w, disk, &w->root.entry[i], err);
+    return r;
+}
+
+static int place_space(int root, aq_entry *e, aq_err *err)
+{
+    int r;
+
+    if (mkdirat(root, below(e->path), 0755) < 0 && errno != EEXIST)
+        return aq_fail_errno(err, "cannot make %s inside", e->path);
+    r = aq_mount_attach(e->space, root, below(e->path), err);
+    close(e->space);
+    e->space = -1;
+    return r;
+}
+
+static int place_copy(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
 {
     char buf[64];
     int r = make_parents(w, root, e->path, err);
     aq_auto_fd int to = -1;
 
     if (r == 0)
-        r = place_space(w, root, disk, e, 0755, err);
+        r = place_space(root, e, err);
     if (r < 0)
         return r;
     to = openat(disk, aq_root_folder(&w->root, e, buf), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -356,30 +378,47 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
         return 0;
     case SPACE:
-        return place_space(w, root, disk, e, (mode_t)strtoul(e->text, NULL, 8), err);
+        return place_space(root, e, err);
     }
     return 0;
 }
 
-static int new_space(uint64_t bytes, uint64_t inodes, uint64_t attributes, aq_err *err)
-{
-    char size[24], count[24];
-    aq_mount_option options[] = {{"size", size}, {"nr_inodes", count}, {"mode", "0755"}, {0}};
+enum { SPACE_OPTIONS = 4 };
 
-    snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
-    snprintf(count, sizeof count, "%llu", (unsigned long long)inodes);
-    return aq_mount_new("tmpfs", options, attributes, err);
+/* What a space holds at most, as options of its file system. */
+typedef struct space_size {
+    char bytes[24], inodes[24];
+    aq_mount_option options[SPACE_OPTIONS];
+} space_size;
+
+static const aq_mount_option *size_options(space_size *s, uint64_t bytes, uint64_t inodes,
+                                           const char *mode)
+{
+    snprintf(s->bytes, sizeof s->bytes, "%llu", (unsigned long long)bytes);
+    snprintf(s->inodes, sizeof s->inodes, "%llu", (unsigned long long)inodes);
+    s->options[0] = (aq_mount_option){"size", s->bytes};
+    s->options[1] = (aq_mount_option){"nr_inodes", s->inodes};
+    s->options[2] = (aq_mount_option){mode ? "mode" : NULL, mode};
+    s->options[3] = (aq_mount_option){0};
+    return s->options;
+}
+
+/* What the plan allows, and room for its own folders and what the world has from the start. */
+static const aq_mount_option *disk_options(const aq_world *w, space_size *s, const char *mode)
+{
+    return size_options(s, w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
+                        w->limits.most[AQ_LIMIT_INODES] + 8 + w->plan->file_count, mode);
 }
 
 /* A /proc of our own pid namespace. The kernel refuses one where the host's is itself covered in
- * parts (a container in a container): then there is none, and that is recorded. */
-static int place_proc(aq_world *w, int root, aq_err *err)
+ * parts (a container in a container), or gone: then there is none, and that is recorded. */
+static int make_proc(aq_world *w)
 {
-    aq_auto_fd int proc =
+    int proc =
         aq_mount_new("proc", NULL, AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES | AQ_MOUNT_NO_EXEC, NULL);
 
     w->held.proc = proc >= 0;
-    return proc < 0 ? 0 : aq_mount_attach(proc, root, "proc", err);
+    return proc;
 }
 
 static int place_terminals(int root, aq_err *err)
@@ -406,12 +445,12 @@ static int place_start(const aq_world *w, int root, aq_err *err)
 /* Does it take what is said late, or stand after what does? */
 static bool is_late(const aq_entry *e)
 {
-    return e->kind == SPACE || e->kind == TEXT || e->kind == SHARE;
+    return e->home || e->kind == TEXT || e->kind == SHARE;
 }
 
 static int place_all(aq_world *w, int root, int disk, bool late, aq_err *err)
 {
-    bool planned = !late;
+    bool planned_too = late;
     int r = 0;
 
     for (size_t i = 0; i < w->root.count && r == 0; i++) {
@@ -419,47 +458,21 @@ static int place_all(aq_world *w, int root, int disk, bool late, aq_err *err)
 
         if (is_late(e) != late)
             continue;
-        if (e->kind == SHARE && !planned) { /* a share may cover what is of the plan */
+        if (e->kind == SHARE && planned_too) { /* which may cover what is of the plan */
             r = make_planned(w, root, err);
-            planned = true;
+            planned_too = false;
         }
         if (r == 0)
             r = place(w, root, disk, e, err);
     }
-    return r == 0 && !planned ? make_planned(w, root, err) : r;
+    return r == 0 && planned_too ? make_planned(w, root, err) : r;
 }
 
-/* What needs nothing of what is said late. */
-static int build_early(aq_world *w, int root, aq_err *err)
-{
-    int r = aq_mount_attach(root, AT_FDCWD, "/", err);
-
-    if (r == 0)
-        r = place_all(w, root, -1, false, err);
-    if (r == 0)
-        r = place_terminals(root, err);
-    return r < 0 ? r : place_proc(w, root, err);
-}
-
-static int build(aq_world *w, int root, int disk, aq_err *err)
-{
-    int r = place_all(w, root, disk, true, err);
-
-    if (r == 0)
-        r = place_start(w, root, err);
-    if (r == 0)
-        r = aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
-    return r < 0 ? r : aq_mount_become_root(root, err);
-}
-
-int aq_root_leave_old(aq_err *err)
+/* A mount that was left on the root would show here, and only here. */
+static int check_top(aq_err *err)
 {
     struct stat top, root;
-    int r = aq_mount_leave_old(err);
 
-    if (r < 0)
-        return r;
-    /* A mount that was left on the root would show here, and only here. */
     if (stat("/dev/..", &top) < 0 || stat("/", &root) < 0)
         return aq_fail_errno(err, "cannot look at the new root");
     return top.st_dev == root.st_dev && top.st_ino == root.st_ino
@@ -467,41 +480,93 @@ int aq_root_leave_old(aq_err *err)
                : aq_fail(err, -EBUSY, "something of the host still lies on the new root");
 }
 
-/* The space gets a place too, in the old tree that is left behind: the kernel waits for the whole
- * machine when a mount is closed that never had one, and before 6.15 it copies nothing from such a
- * mount. It gets what the plan allows, and room for its own folders and what the world has from the
- * start. */
-static int make_disk(aq_world *w, aq_err *err)
+/* What comes of the host is there by descriptors from here on. */
+static int leave_host(aq_world *w, aq_err *err)
 {
-    aq_auto_fd int disk =
-        new_space(w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
-                  w->limits.most[AQ_LIMIT_INODES] + 8 + w->plan->file_count, OPEN_SPACE, err);
-    int r = disk < 0 ? disk : aq_mount_attach(disk, AT_FDCWD, "/proc", err);
+    /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
+     * whole machine when a mount is closed that never had one, and before 6.15 it copies nothing
+     * from such a mount. */
+    int r = aq_mount_attach(w->root.disk, AT_FDCWD, "/proc", err);
 
-    return r < 0 ? r : aq_take_fd(disk);
+    if (r == 0)
+        r = aq_mount_attach(w->root.top, AT_FDCWD, "/", err);
+    if (r == 0)
+        r = make_spaces(w, w->root.disk, err);
+    if (r == 0)
+        r = aq_mount_become_root(w->root.top, err);
+    return r < 0 ? r : aq_mount_leave_old(err);
+}
+
+int aq_root_enter(aq_world *w, aq_err *err)
+{
+    space_size size;
+
+    w->root.disk = -1;
+    w->root.proc = make_proc(w);
+    /* The root holds names and a few small texts. */
+    w->root.top = aq_mount_new("tmpfs", size_options(&size, 1 << 20, 4096, "0755"),
+                               OPEN_SPACE | AQ_MOUNT_NO_EXEC, err);
+    if (w->root.top < 0)
+        return w->root.top;
+    w->root.disk = aq_mount_new("tmpfs", disk_options(w, &size, "0755"), OPEN_SPACE, err);
+    return w->root.disk < 0 ? w->root.disk : leave_host(w, err);
+}
+
+/* What needs nothing of what is said late. */
+static int build_early(aq_world *w, int root, int disk, aq_err *err)
+{
+    int r = place_all(w, root, disk, false, err);
+
+    if (r == 0)
+        r = check_top(err);
+    if (r == 0)
+        r = place_terminals(root, err);
+    if (r == 0 && w->root.proc >= 0)
+        r = aq_mount_attach(w->root.proc, root, "proc", err);
+    return r;
+}
+
+static int build_late(aq_world *w, int root, int disk, aq_err *err)
+{
+    space_size size;
+    int r = aq_late_wait(w, err);
+
+    if (r == 0 && w->late.plan)
+        r = aq_mount_change(disk, disk_options(w, &size, NULL), err);
+    if (r == 0)
+        r = place_all(w, root, disk, true, err);
+    if (r == 0)
+        r = place_start(w, root, err);
+    return r < 0 ? r : aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void close_mounts(aq_root *root)
+{
+    for (size_t i = 0; i < root->count; i++) {
+        close_fd(&root->entry[i].mount);
+        close_fd(&root->entry[i].space);
+    }
+    close_fd(&root->top);
+    close_fd(&root->disk);
+    close_fd(&root->proc);
 }
 
 int aq_root_build(aq_world *w, aq_err *err)
 {
-    /* The root holds names and a few small texts. */
-    aq_auto_fd int root = new_space(1 << 20, 4096, OPEN_SPACE | AQ_MOUNT_NO_EXEC, err);
-    aq_auto_fd int disk = -1;
-    int r = root < 0 ? root : build_early(w, root, err);
+    int r = build_early(w, w->root.top, w->root.disk, err), space = -1;
 
     if (r == 0)
-        r = aq_late_wait(w, err);
-    if (r == 0)
-        r = disk = make_disk(w, err);
-    if (r >= 0)
-        r = build(w, root, disk, err);
-    for (size_t i = 0; i < w->root.count; i++) {
-        if (w->root.entry[i].mount >= 0)
-            close(w->root.entry[i].mount);
-        w->root.entry[i].mount = -1;
-    }
-    if (r < 0)
-        return r;
+        r = build_late(w, w->root.top, w->root.disk, err);
     /* A mount descriptor cannot be read; the keeper wants to list the space. */
-    r = openat(disk, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return r < 0 ? aq_fail_errno(err, "cannot open the writable space") : r;
+    if (r == 0 && (space = openat(w->root.disk, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        r = aq_fail_errno(err, "cannot open the writable space");
+    close_mounts(&w->root);
+    return r < 0 ? r : space;
 }

@@ -55,12 +55,15 @@ typedef struct aq_entry {
     const char *text; /* of a file, target of a link, mode of a space, host path of a tree */
     bool folder;      /* a tree: its root is a folder */
     bool copied;      /* a share that the run may change: its own copy is */
+    bool home;        /* the user's: its path is said late */
     int mount;        /* detached, or the folder to copy; -1 until it was taken from the host */
+    int space; /* of a writable place: detached, -1 before it is made and when it has its place */
 } aq_entry;
 
 typedef struct aq_root {
     aq_entry entry[AQ_ENTRIES];
     size_t count;
+    int top, disk, proc; /* mounts: the root, the writable space, /proc or -1 */
 } aq_root;
 
 /* keeper, init, payload */
@@ -116,7 +119,7 @@ typedef enum aq_word {
     AQ_WORD_EMPTY = 'Y',    /* init → keeper: nobody else is left inside */
     AQ_WORD_FAILED = 'F',   /* anyone: text and errno */
     AQ_WORD_PREPARED = 'P', /* keeper → front, with init's pidfd */
-    AQ_WORD_NETWORK = 'N',  /* payload → init, with the world's network namespace */
+    AQ_WORD_NETWORK = 'N',  /* payload → init and keeper, with the world's network namespace */
     AQ_WORD_BUILT = 'B',    /* init → payload: the root is there; is /proc? */
     AQ_WORD_GROUPS = 'C',   /* front → keeper, with the cgroups' descriptors */
     AQ_WORD_LAUNCH = 'L',   /* front → keeper */
@@ -175,10 +178,11 @@ void aq_root_settle(aq_world *w);
 /* Takes the trees from the host as detached mounts. With privilege the keeper does it, and reaches
  * what only root may; else init does it in its own mount namespace. */
 int aq_root_take(aq_root *root, aq_err *err);
-/* Builds the root, enters it with everybody who shares our mounts, and returns a descriptor of the
- * writable space. The old root is still to be left. */
+/* Enters a root that is still empty, with everybody who shares our mounts, and leaves the host's.
+ * That waits for whatever the kernel is busy with, on any processor: call it while little is. */
+int aq_root_enter(aq_world *w, aq_err *err);
+/* Builds it, and returns a descriptor of the writable space. */
 int aq_root_build(aq_world *w, aq_err *err);
-int aq_root_leave_old(aq_err *err);
 
 /* The folder of an entry in the writable space: of a space, or of a copied share. */
 const char *aq_root_folder(const aq_root *root, const aq_entry *e, char name[static 64]);
