@@ -192,7 +192,8 @@ def test_who_interrupts_is_told_what_was_seen(runner, sig, then):
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert p.stderr.readline() == b"begun\n"
         p.send_signal(sig)
-        out, error = p.communicate(timeout=30)
+        p.wait(timeout=30)  # its input stays open: at its end cat would end by itself
+        out, error = p.communicate()
         assert p.returncode == -sig, "as if nothing had held the signal back"
         return out, error
     out, error = interrupted()
