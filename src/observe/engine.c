@@ -99,6 +99,8 @@ void aq_engine_step(aq_tracer *t, aq_task *k, aq_step step)
         aq_tracee_restore(k);
         k->dirty = k->patched = false;
         break;
+    case AQ_STEP_AGAIN: /* of what follows an attempt only */
+        break;
     }
 }
 
@@ -107,8 +109,10 @@ void aq_engine_attempt(aq_tracer *t, aq_task *k)
     const aq_call_row *row = k->row;
 
     /* Others ran since the arguments were read. What a wait is called is fixed at its start. */
-    if (k->retry && row->decoder && row->decoder->look && row->decoder->kind != AQ_EVENT_CLOCK)
+    if (k->retry && !k->again && row->decoder && row->decoder->look &&
+        row->decoder->kind != AQ_EVENT_CLOCK)
         row->decoder->look(t, k);
+    k->again = false;
     if (k->interrupted)
         aq_engine_step(t, k, AQ_STEP_RUN);
     else if (row->attempt)
@@ -159,14 +163,14 @@ static void on_entry(aq_tracer *t, aq_task *k)
         k->wants_exit = false;
         if (k->nr == SYS_execve || k->nr == SYS_execveat) {
             k->row = aq_call_row_of(k->nr);
-            k->wants_exit = true;
+            aq_engine_step(t, k, aq_slide_exec(t, k));
         }
         return;
     }
     if (!same_call(k, &r)) {
         k->in = r;
         k->nr = (long)r.orig_rax;
-        k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
+        k->retry = k->again = k->timed = k->expired = k->masked = k->interrupted = false;
         k->dirty = k->patched = false;
         k->done = k->part = 0;
         k->rule = NULL;
@@ -251,6 +255,13 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
             aq_tracee_restore(k);
             k->at_exit = true;
             k->patched = false;
+            return;
+        }
+        if (step == AQ_STEP_AGAIN) {
+            aq_tracee_restore(k);
+            aq_regs_rewind(k);
+            k->retry = k->again = true;
+            k->patched = k->wants_exit = false;
             return;
         }
     }

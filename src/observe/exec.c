@@ -52,7 +52,7 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
         aq_engine_stopped(t, k, status);
         return;
     }
-    if (!aq_image_settle(t, k, r.rsp, &status)) {
+    if (!aq_image_settle(t, k, r.rsp, &status) || !aq_slide_image(t, k, r.rsp, &status)) {
         k->row = NULL;
         aq_engine_stopped(t, k, status);
         return;
@@ -66,12 +66,17 @@ aq_step aq_try_exec(aq_tracer *t, aq_task *k)
 {
     const aq_look *l = aq_look_of(k);
     int dir = k->nr == SYS_execveat ? (int)aq_regs_arg(k, 0) : AT_FDCWD;
-    aq_auto_fd int fd = l->path_len ? aq_resolve_handle(t, k, dir, l->path, true) : -1;
+    aq_auto_fd int fd = -1;
 
-    if (fd >= 0 && faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) != 0 && errno == EACCES &&
+    if (k->part > 0) /* under way */
+        return aq_slide_exec(t, k);
+    fd = l->path_len ? aq_resolve_handle(t, k, dir, l->path, true) : -1;
+    if (fd < 0)
+        return AQ_STEP_RUN;
+    if (faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) != 0 && errno == EACCES &&
         faccessat(fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
         return aq_refuse(k, EACCES, "unreadable.refused");
-    return AQ_STEP_RUN;
+    return aq_slide_exec(t, k);
 }
 
 aq_step aq_try_exit(aq_tracer *t, aq_task *k)

@@ -34,6 +34,9 @@ aq_step aq_try_prctl(aq_tracer *t, aq_task *k)
         return aq_answer(k, 0);
     case PR_GET_DUMPABLE:
         return aq_answer(k, !k->proc->undumpable);
+    case PR_SET_SECCOMP:
+        k->proc->filtered = true;
+        return aq_face_prctl(t, k);
     case PR_SET_SYSCALL_USER_DISPATCH:
         return aq_refuse(k, EINVAL, "dispatch.refused");
     default:

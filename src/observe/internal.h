@@ -42,6 +42,7 @@ typedef enum aq_step {
     AQ_STEP_GO,     /* let it run, nobody wants its result */
     AQ_STEP_DONE,   /* it has its answer (task->answer) and does not run */
     AQ_STEP_PARKED, /* it would block; aq_park was called */
+    AQ_STEP_AGAIN,  /* after an attempt: another one follows at once */
 } aq_step;
 
 typedef aq_step aq_attempt(aq_tracer *t, aq_task *k);
@@ -143,6 +144,7 @@ struct aq_task {
     long nr;
     bool patched;     /* arguments were changed for the kernel: give the old ones back at exit */
     bool retry;       /* not the first attempt of this call */
+    bool again;       /* nobody ran since the last one */
     bool at_exit;     /* parked after an attempt that ran: stopped at its exit, not its entry */
     bool no_counter;  /* it asked for a signal where it reads the time stamp counter */
     bool interrupted; /* a signal ends the wait: the kernel runs the call and says how */
@@ -227,6 +229,8 @@ struct aq_proc {
     int fd_space;              /* descriptor tables: 0 = its own, else shared (CLONE_FILES) */
     pid_t inner;               /* its number in its own pid namespace, 0 while not asked for */
     int fd_folder;             /* descriptor of its /proc/PID/fd plus one, 0 while not asked for */
+    bool filtered;             /* it has a seccomp filter of its own, or a parent had */
+    uint64_t stack_limit[2];   /* soft, hard: while it is another for an exec; slide.c */
     uint64_t vdso, vdso_bytes; /* our library in its memory; 0: there is none */
     bool undumpable;           /* asked to be: PR_SET_DUMPABLE, which the kernel is not told */
     bool split;                /* some of its threads have descriptor tables of their own */
@@ -267,6 +271,7 @@ struct aq_tracer {
     uint64_t activity; /* grows with everything that could let a parked call go on */
     bool signals;      /* somebody may have a signal to take */
     bool named_pipes;  /* there may be some; park_open.c */
+    bool moves_each;   /* the kernel moves one mapping at a time only */
     bool lingers;      /* some socket may want to wait in close */
     int patience;      /* looks at tasks that wait in the kernel */
     int waking;        /* looks left for those whom SIGCONT sets going */
@@ -309,6 +314,7 @@ aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_signal_wait(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_exec(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_remap(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
 
@@ -343,6 +349,7 @@ void aq_open_end(aq_task *k);
 
 /* registers.c: x86-64. Argument n of the current call, as the task gave it. */
 uint64_t aq_regs_arg(const aq_task *k, int n);
+uint64_t aq_regs_now(const aq_task *k, int n); /* as the kernel was given it */
 /* For this attempt only: what the kernel is to see instead. */
 void aq_regs_set_arg(aq_task *k, int n, uint64_t value);
 void aq_regs_set_call(aq_task *k, long nr);
@@ -351,9 +358,10 @@ void aq_regs_finish(aq_task *k, long result);  /* at the exit of a patched call 
 void aq_regs_rewind(aq_task *k);               /* at the exit: the call is made again */
 void aq_regs_restart(aq_task *k, long result); /* at the exit: the kernel decides, -ERESTART… */
 int aq_regs_load(aq_task *k, struct user_regs_struct *ret);
-int aq_regs_store(aq_task *k); /* when dirty */
+int aq_regs_store(aq_task *k);                                   /* when dirty */
+int aq_regs_begin(aq_task *k, const struct user_regs_struct *r); /* those of a new program */
 /* The task reads the time stamp counter, which traps: answers it. False when it does not. */
-bool aq_regs_counter(aq_task *k, uint64_t value);
+bool aq_regs_counter(aq_task *k, uint64_t value, uint32_t cpu);
 
 /* memory.c: a tracee's memory; all are bounded and fail on anything unmapped. */
 ssize_t aq_tracee_read(const aq_task *k, uint64_t at, void *data, size_t len);
@@ -478,6 +486,11 @@ void aq_image_prepare(aq_tracer *t);
 void aq_image_seed(aq_tracer *t, aq_task *k, uint64_t sp);
 /* False when the task has ended; `status` says how. */
 bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status);
+
+/* slide.c: places in memory, moved by the seed. */
+aq_step aq_slide_exec(aq_tracer *t, aq_task *k); /* an exec is about to be made */
+/* False when the task has ended; `status` says how. */
+bool aq_slide_image(aq_tracer *t, aq_task *k, uint64_t sp, int *status);
 
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);

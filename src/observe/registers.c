@@ -40,6 +40,13 @@ uint64_t aq_regs_arg(const aq_task *k, int n)
     return *argument(in, n);
 }
 
+uint64_t aq_regs_now(const aq_task *k, int n)
+{
+    struct user_regs_struct *given = (struct user_regs_struct *)(uintptr_t)&k->regs;
+
+    return k->patched ? *argument(given, n) : aq_regs_arg(k, n);
+}
+
 /* From here on `regs` is what counts; it starts as the registers of the entry. */
 static void touch(aq_task *k)
 {
@@ -105,6 +112,11 @@ int aq_regs_store(aq_task *k)
     return ptrace(PTRACE_SETREGS, k->tid, 0, &k->regs) == 0 ? 0 : -errno;
 }
 
+int aq_regs_begin(aq_task *k, const struct user_regs_struct *r)
+{
+    return ptrace(PTRACE_SETREGS, k->tid, 0, r) == 0 ? 0 : -errno;
+}
+
 /* Prefixes mean nothing to these instructions; so many of them as fit into one. */
 static bool is_prefix(unsigned char c)
 {
@@ -125,7 +137,7 @@ static bool is_prefix(unsigned char c)
     }
 }
 
-bool aq_regs_counter(aq_task *k, uint64_t value)
+bool aq_regs_counter(aq_task *k, uint64_t value, uint32_t cpu)
 {
     struct user_regs_struct r;
     unsigned char code[INSTRUCTION_MOST + 2] = {0};
@@ -140,7 +152,7 @@ bool aq_regs_counter(aq_task *k, uint64_t value)
         len = 2;
     } else if (code[at] == 0x0f && code[at + 1] == 0x01 && code[at + 2] == 0xf9) { /* rdtscp */
         len = 3;
-        r.rcx = 0;
+        r.rcx = cpu;
     }
     if (!len || at + len > n)
         return false;

@@ -10,6 +10,7 @@
 
 #include "kernel/process.h"
 #include "observe/internal.h"
+#include "veil/veil.h"
 
 enum { PEEKED = 64, WAKING = 20 };
 
@@ -122,6 +123,12 @@ void aq_signals_check(aq_tracer *t)
     }
 }
 
+/* The one that it would be told by a call, too. */
+static uint32_t processor(const aq_tracer *t, const aq_task *k)
+{
+    return t->plan.machine ? aq_veil_cpu(t->plan.machine, k->cpus, t->clock, 0) : 0;
+}
+
 /* A signal is about to be delivered. */
 void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
 {
@@ -131,7 +138,7 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
         memset(&s, 0, sizeof s);
     if (sig == SIGSEGV && s.si_code == SI_KERNEL && !k->no_counter) {
         aq_clock_tick(t, k, AQ_TICK_COUNTER, true);
-        if (aq_regs_counter(k, aq_clock_counter(t))) {
+        if (aq_regs_counter(k, aq_clock_counter(t), processor(t, k))) {
             aq_decode_counter(t, k);
             return;
         }

@@ -50,6 +50,9 @@ aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent)
     p->undumpable = parent && parent->undumpable;
     p->born = t->clock;
     p->vdso_bytes = parent ? parent->vdso_bytes : 0;
+    if (parent)
+        memcpy(p->stack_limit, parent->stack_limit, sizeof p->stack_limit);
+    p->filtered = parent && parent->filtered;
     p->vdso = parent ? parent->vdso : 0;
     p->ordinal = t->next_proc++;
     p->parent = parent ? parent->ordinal : 0;
@@ -207,6 +210,7 @@ void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former)
     k->look = f->look;
     k->patched = f->patched;
     k->no_counter = f->no_counter;
+    k->part = f->part;
     k->caller = f->ordinal;
     f->look = NULL;
     if (t->running == f)

@@ -1,0 +1,106 @@
+"""Addresses look random to a program and come out of the seed: the same again and in both worlds, others for another
+seed and for the next program. Whatever form a program has, the kernel's view and its own agree."""
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import PROGRAM, open_to_others
+from test_truth import BUILD
+
+START = "2026-11-02T10:50:18Z"
+FORMS = ["pie", "fixed", "static", "static_pie"]
+# What stays where the linker put it.
+FIXED = {"pie": set(), "fixed": {"code", "data", "cleared"}, "static": {"code", "data", "cleared"}, "static_pie": set()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slide")
+    open_to_others(folder)
+    for form in FORMS:
+        shutil.copy(BUILD / f"tests/observe/places_{form}", folder / form)
+    return folder
+
+
+def run(place, *command, seed="1", world="A", code=0):
+    of = [] if world == "none" else ["--seed", seed, "--start", START]
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *of, "--world", world, "--quiet", "--", *command],
+                          cwd=place, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == code, done.stderr.decode()[-2000:]
+    return done.stdout.decode()
+
+
+def places(text):
+    return {line.split()[0]: int(line.split()[1], 16) for line in text.splitlines() if line[0] != "!"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_by_the_seed(place, form):
+    said = run(place, f"./{form}")
+    assert run(place, f"./{form}", world="B") == said
+    first, other = places(said), places(run(place, f"./{form}", seed="2"))
+    first.pop("loader" if not first["loader"] else "none", None)
+    for name, at in first.items():
+        if name.startswith("again-"):
+            continue
+        stays = name in FIXED[form]
+        assert (at == other[name]) == stays, name
+        assert (at == first["again-" + name]) == stays, name
+    assert all(line.endswith(" 1") for line in said.splitlines() if line[0] == "!"), said
+    assert said.count("!") == 10
+
+
+def test_where_a_machine_puts_things(place):
+    """As the kernel does it on its own: within these borders, in this order."""
+    for seed in "34567":
+        at = places(run(place, "./pie", seed=seed))
+        for of in ("", "again-"):
+            assert 0x555555554000 < at[of + "code"] < 0x565580000000
+            assert 0 < at[of + "heap"] - at[of + "data"] < 0x2100000
+            assert 0x7EF000000000 < at[of + "map"] < 0x7FFFFFFFF000 - 0x400000000
+            assert 0x7FFBF0000000 < at[of + "stack"] < 0x7FFFFFE00000
+            assert at[of + "large"] < at[of + "loader"] and at[of + "map"] < at[of + "stack"]
+
+
+def test_a_world_without_a_machine_has_the_places_of_always(place):
+    at = places(run(place, "./pie", world="none"))
+    assert at["code"] == at["again-code"] and at["code"] >> 32 == 0x5555 and at["stack"] >> 24 == 0x7FFFFF
+
+
+def test_the_stack_ends_where_it_did(place):
+    """The limit that was raised for the exec is given back, also when the exec fails."""
+    for what in ("deep", "fail"):
+        out = run(place, "./pie", what, code=128 + 11).splitlines()
+        assert 96 <= int(out[-1].split()[1]) <= 127, "8 MiB, in steps of one"
+        if what == "fail":
+            assert out[:2] == ["folder EACCES", "empty ENOEXEC"]
+
+
+def test_a_program_with_a_filter_of_its_own(place):
+    """It is left in peace: a filter may kill for what is done to it."""
+    assert run(place, "./pie", "filtered") == "alive\n"
+
+
+def test_two_children_of_one_parent_differ(place):
+    out = run(place, "sh", "-c", "./pie again; ./pie again").splitlines()
+    half = len(out) // 2
+    assert all(a != b for a, b in zip(out[:half], out[half:])), out
+
+
+@pytest.mark.parametrize("command", [
+    ["/usr/bin/python3", "-c", "import subprocess, threading; t = threading.Thread(target=print, args=('thread',)); "
+     "t.start(); t.join(); print(subprocess.run(['true']).returncode)"],
+    ["perl", "-e", "print join(' ', map { $_ * 2 } 1..5), qq(\\n); system('true') == 0 or die"],
+    ["node", "-e", "console.log(require('child_process').execSync('echo inner').toString(), [1,2].map(x => x * 2))"],
+    ["java", "-version"],
+    ["gcc", "-x", "c", "-o", "/tmp/out", "/dev/null", "-c"],
+    ["bash", "-c", "exec -a other cat /proc/self/cmdline"],
+    ["env", "-i", "true"],
+    ["go", "version"],
+])  # fmt: skip
+def test_programs(place, command):
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not on this machine")
+    for seed in "123":
+        run(place, *command, seed=seed)
