@@ -196,8 +196,11 @@ static void use_up(aq_conn *c, size_t n)
 /* Lets the talk have what is in the clear. */
 static void talk(aq_conn *c)
 {
-    if (c->tls && !aq_tls_ready(c->tls))
+    if (c->tls && !aq_tls_ready(c->tls)) {
+        if (c->ended)
+            aq_conn_close(c, "client");
         return;
+    }
     if (c->tls && !c->greeted)
         greet(c);
     while (!c->dead && !c->closing && c->in.len > 0) {
@@ -243,6 +246,12 @@ static void heard(aq_conn *c, const void *data, size_t len)
         c->due_ns = c->net->now_ns + c->net->latency_ns;
 }
 
+void aq_conn_hear(aq_conn *c, const void *data, size_t len)
+{
+    heard(c, data, len);
+    talk(c);
+}
+
 /* 1: there was something, 0: nothing now. */
 static int take(aq_conn *c)
 {
@@ -263,7 +272,7 @@ static int take(aq_conn *c)
     alive(c);
     /* The other side may wait for our word that its bytes came, and the clock stands still. */
     setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
-    heard(c, data, (size_t)n);
+    aq_conn_hear(c, data, (size_t)n);
     return 1;
 }
 

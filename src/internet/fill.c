@@ -24,7 +24,8 @@ void aq_scene_begin(aq_scene *s, aq_conn *c, aq_ask *q, const char *rule)
                  strlen(q->target), q->body.len);
         aq_buf_add(&all, q->host, strlen(q->host) + 1);
         aq_buf_add(&all, q->target, strlen(q->target) + 1);
-        aq_buf_add(&all, aq_buf_str(&q->body), q->body.len);
+        if (q->body.len > 0)
+            aq_buf_add(&all, q->body.data, q->body.len);
     } else {
         snprintf(s->shared, sizeof s->shared, "answer:%.48s", rule);
         aq_buf_add(&all, c->server.address, sizeof c->server.address);

@@ -90,6 +90,8 @@ struct aq_conn {
 };
 
 aq_conn *aq_conn_new(aq_net *net, int fd, const aq_line_end *client, const aq_line_end *server);
+/* These bytes came, in whatever pieces: they are used as far as they can be. */
+void aq_conn_hear(aq_conn *c, const void *data, size_t len);
 /* Something may be possible: reads, talks, writes until nothing moves. */
 void aq_conn_move(aq_conn *c, bool readable);
 void aq_conn_say(aq_conn *c, const void *data, size_t len);

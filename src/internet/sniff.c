@@ -18,13 +18,13 @@ static aq_sniff tls(const uint8_t *data, size_t len)
 /* A method (letters, some with a hyphen or an underscore), a blank, and a target. */
 static aq_sniff http(const uint8_t *data, size_t len)
 {
-    enum { LONGEST = 24 };
+    enum { LONGEST = 24, LINE = 2048 };
     size_t i = 0;
 
     while (i < len && i < LONGEST && ((data[i] >= 'A' && data[i] <= 'Z') || data[i] == '-'))
         i++;
     if (i == len)
-        return i < LONGEST ? AQ_SNIFF_MORE : AQ_SNIFF_OTHER;
+        return AQ_SNIFF_MORE;
     if (i < 3 || data[i] != ' ')
         return AQ_SNIFF_OTHER;
     if (i + 1 == len)
@@ -33,10 +33,10 @@ static aq_sniff http(const uint8_t *data, size_t len)
     if (data[i] == '/' || data[i] == '*')
         return AQ_SNIFF_HTTP;
     /* Otherwise the version at the end of the line decides: SMTP has words before a blank too. */
-    const uint8_t *end = memchr(data, '\n', len);
+    const uint8_t *end = memchr(data, '\n', len < LINE ? len : LINE);
 
     if (!end)
-        return len < 2048 ? AQ_SNIFF_MORE : AQ_SNIFF_OTHER;
+        return len < LINE ? AQ_SNIFF_MORE : AQ_SNIFF_OTHER;
     return memmem(data, (size_t)(end - data), " HTTP/1.", 8) ? AQ_SNIFF_HTTP : AQ_SNIFF_OTHER;
 }
 

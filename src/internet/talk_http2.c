@@ -8,7 +8,13 @@
 
 enum { STREAMS = 100 };
 
+typedef struct http2 {
+    nghttp2_session *session;
+    struct stream *first; /* of those that are open; the client chooses their numbers */
+} http2;
+
 typedef struct stream {
+    struct stream *next, **back;
     aq_ask *ask;
     aq_buf head; /* as text, for the record */
     aq_buf body; /* of the answer */
@@ -19,6 +25,9 @@ static void stream_free(stream *s)
 {
     if (!s)
         return;
+    *s->back = s->next;
+    if (s->next)
+        s->next->back = s->back;
     aq_ask_free(s->ask);
     aq_buf_free(&s->head);
     aq_buf_free(&s->body);
@@ -40,11 +49,17 @@ static ssize_t on_send(nghttp2_session *session, const uint8_t *data, size_t len
 
 static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
+    http2 *h = ((aq_conn *)arg)->state;
     stream *s;
 
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
     s = aq_alloc(sizeof *s);
+    s->next = h->first;
+    s->back = &h->first;
+    if (s->next)
+        s->next->back = &s->next;
+    h->first = s;
     s->ask = aq_ask_new(arg, "h2");
     nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
     return 0;
@@ -184,6 +199,7 @@ static void begin(aq_conn *c)
     };
     nghttp2_session_callbacks *calls;
     nghttp2_session *session = NULL;
+    http2 *h = aq_alloc(sizeof *h);
 
     if (nghttp2_session_callbacks_new(&calls) != 0)
         aq_panic("no memory for HTTP/2");
@@ -196,7 +212,8 @@ static void begin(aq_conn *c)
     if (nghttp2_session_server_new(&session, calls, c) != 0)
         aq_panic("no memory for HTTP/2");
     nghttp2_session_callbacks_del(calls);
-    c->state = session;
+    h->session = session;
+    c->state = h;
     nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings,
                             sizeof settings / sizeof *settings);
     nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, 8 << 20);
@@ -204,7 +221,7 @@ static void begin(aq_conn *c)
 
 static size_t input(aq_conn *c, const uint8_t *data, size_t len)
 {
-    nghttp2_session *session = c->state;
+    nghttp2_session *session = ((http2 *)c->state)->session;
     ssize_t n = nghttp2_session_mem_recv(session, data, len);
 
     if (n < 0 || nghttp2_session_send(session) != 0) {
@@ -224,14 +241,12 @@ static size_t input(aq_conn *c, const uint8_t *data, size_t len)
 /* Streams that are still open have no callback at the end of a session: they go with it. */
 static void end(aq_conn *c)
 {
-    nghttp2_session *session = c->state;
+    http2 *h = c->state;
 
-    for (int32_t id = 1; id <= nghttp2_session_get_last_proc_stream_id(session); id += 2) {
-        stream *s = nghttp2_session_get_stream_user_data(session, id);
-
-        stream_free(s);
-    }
-    nghttp2_session_del(session);
+    while (h->first)
+        stream_free(h->first);
+    nghttp2_session_del(h->session);
+    free(h);
 }
 
 const aq_talk aq_talk_http2 = {.name = "http2", .begin = begin, .input = input, .free = end};

@@ -68,7 +68,9 @@ class Internet:
         return done
 
     def python(self, text, **more):
-        return self.run("/usr/bin/python3", "-c", text, **more)
+        script = self.folder / "script.py"
+        script.write_text(text)
+        return self.run("/usr/bin/python3", script, **more)
 
     def curl(self, *arguments, **more):
         """curl with our authority, for api.example.org at one of our addresses."""
