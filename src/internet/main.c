@@ -20,6 +20,8 @@ static int serve(aq_arena *a, aq_err *err)
     aq_auto_buf text = {0};
     int r = aq_process_close_from(AQ_LINE_SOCKETS + AQ_NET_SOCKETS, err);
 
+    if (r == 0 && lseek(AQ_LINE_WORLD, 0, SEEK_SET) < 0)
+        r = aq_fail_errno(err, "the world is no file");
     if (r < 0 || (r = aq_read_fd(AQ_LINE_WORLD, "the world", AQ_INTERNET_WORLD, &text, err)) < 0 ||
         (r = aq_internet_world_read(a, text.data, text.len, world, err)) < 0)
         return r;
