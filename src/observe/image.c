@@ -178,6 +178,7 @@ bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status)
         alive = take_away(k, &p, sp, &result, status);
     }
     if (alive && result != 0) {
+        k->proc->vdso = 0; /* nothing more is done to it */
         aq_unseen(t, k, "clock");
         kill(k->proc->pid, SIGKILL);
     }
