@@ -293,6 +293,32 @@ def test_lists(tmp_path):
     assert said["empty"] == [] and said["types"] == [4, 8]
 
 
+SAME = """
+import ctypes, json, os, stat
+wrong, seen = [], 0
+for folder in ("/", "/etc", "/etc/ssl", "/etc/ssl/certs", "/home", "/var", "/dev", "/proc/self", "/proc/self/fdinfo", "/proc/sys/kernel", "/tmp", "/run/user"):
+    for e in os.scandir(folder):
+        s = os.lstat(e.path)
+        seen += 1
+        kept = "covered" if os.path.ismount(e.path) else s.st_ino
+        if kept != e.inode() and not (kept == "covered" and e.inode() > 1):
+            wrong.append([e.path, e.inode(), s.st_ino])
+def fstat(fd):  # the call itself, which libc makes in another way
+    b = ctypes.create_string_buffer(144)
+    assert ctypes.CDLL(None).syscall(5, fd, b) == 0
+    return [int.from_bytes(b.raw[at:at + 8], "little") for at in (0, 8, 88)]
+f = os.open("/etc/passwd", os.O_RDONLY)
+s = os.fstat(f)
+print(json.dumps({"wrong": wrong, "seen": seen, "fstat": fstat(f) == [s.st_dev, s.st_ino, int(s.st_mtime)],
+                  "pipe": fstat(os.pipe()[0])[:1]}))
+"""
+
+
+def test_every_way_to_ask_says_the_same(tmp_path):
+    said = python(tmp_path, SAME)
+    assert not said["wrong"] and said["seen"] > 200 and said["fstat"] and said["pipe"] == [13]
+
+
 LINKS = """
 import json, os, socket, stat
 r, w = os.pipe()
