@@ -5,7 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -397,6 +401,43 @@ static void set_times(aq_tracer *t, aq_task *k)
     s->changed = aq_times_now(t);
 }
 
+/* ---- what is no file and has times all the same ---- */
+
+enum { IPC_BYTES = 48, IPC_COMMAND = 0xff, IPC_FIELDS = 4 };
+
+static bool asks(long nr, int command)
+{
+    switch (nr) { /* other commands of one have the numbers of another's */
+    case AQ_NR_shmctl:
+        return command == IPC_STAT || command == SHM_STAT || command == SHM_STAT_ANY;
+    case AQ_NR_semctl:
+        return command == IPC_STAT || command == SEM_STAT || command == SEM_STAT_ANY;
+    default:
+        return command == IPC_STAT || command == MSG_STAT || command == MSG_STAT_ANY;
+    }
+}
+
+/* Memory, semaphores and messages of System V: when something was last done with them. The host's
+ * clock was asked for that; what happened at all happened just now. */
+aq_step aq_after_ipc_times(aq_tracer *t, aq_task *k, long *result)
+{
+    int command = aq_arg_int(k, k->nr == AQ_NR_semctl ? 2 : 1) & IPC_COMMAND;
+    uint64_t at = aq_regs_arg(k, k->nr == AQ_NR_semctl ? 3 : 2) + IPC_BYTES;
+    int64_t field[IPC_FIELDS], now = aq_times_now(t) / second;
+
+    if (!t->disk || *result < 0 || !asks(k->nr, command) ||
+        !aq_tracee_get(k, at, field, sizeof field))
+        return AQ_STEP_RUN;
+    for (int i = 0; i < IPC_FIELDS; i++) {
+        bool time = k->nr == AQ_NR_shmctl ? i > 0 : k->nr == AQ_NR_semctl ? i % 2 == 0 : i < 3;
+
+        if (time && field[i])
+            field[i] = now;
+    }
+    aq_tracee_put(k, at, field, sizeof field);
+    return AQ_STEP_RUN;
+}
+
 /* ---- all of them ---- */
 
 static bool maps_for_writing(const aq_task *k)
@@ -418,6 +459,12 @@ static void names_done(aq_tracer *t, aq_task *k)
     case AQ_NR_symlinkat:
         touch_name(t, k, l->name, MADE);
         touch_folder(t, k, l->name);
+        break;
+    case AQ_NR_bind: /* a socket in a folder */
+        if (strncmp(l->name, "unix:/", 6) == 0) {
+            touch_name(t, k, l->name + 5, MADE);
+            touch_folder(t, k, l->name + 5);
+        }
         break;
     case AQ_NR_link:
     case AQ_NR_linkat:

@@ -208,6 +208,35 @@ def test_times_of_acts(tmp_path):
     assert said["made"][0] // 10**9 - START_NS // 10**9 < 2
 
 
+IPC = """
+import ctypes, json, os, socket, time
+libc = ctypes.CDLL(None)
+os.chdir(os.environ["HOME"])
+def times(get, control, *which):
+    b = (ctypes.c_int64 * 16)()
+    assert libc.syscall(*control(get), b) >= 0
+    return [b[i] for i in which]
+m = libc.shmget(0, 4096, 0o1600)
+s = libc.semget(0, 1, 0o1600)
+q = libc.msgget(0, 0o1600)
+before = int(time.time())
+time.sleep(5)
+said = [times(m, lambda x: (31, x, 2), 7, 8, 9), times(s, lambda x: (66, x, 0, 2), 6, 8), times(q, lambda x: (71, x, 2), 6, 7, 8)]
+many = libc.semget(0, 100, 0o1600); values = (ctypes.c_uint16 * 100)(*range(100)); back = (ctypes.c_uint16 * 100)()
+libc.semctl(many, 0, 17, values); libc.semctl(many, 0, 13, back)  # SETALL and GETALL, which is SHM_STAT elsewhere
+assert list(back) == list(range(100)), list(back)
+u = socket.socket(socket.AF_UNIX); u.bind("u")
+print(json.dumps([before, int(time.time()), said, int(os.stat("u").st_mtime), int(os.stat(".").st_mtime), "u" in os.listdir()]))
+"""
+
+
+def test_times_of_what_is_no_file(tmp_path):
+    before, after, (memory, semaphore, queue), made, folder, listed = python(tmp_path, IPC)
+    assert memory[:2] == queue[:2] == [0, 0] and semaphore[0] == 0
+    assert all(before <= at <= after for at in (memory[2], semaphore[1], queue[2]))
+    assert made == folder == after and listed
+
+
 def test_a_share_keeps_its_order(tmp_path):
     """Files of the user are younger than the world: they come before its start, in their order."""
     for i, name in enumerate(("old", "b", "a", "c")):
