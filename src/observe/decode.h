@@ -48,6 +48,8 @@ void aq_event_path(const aq_look *l, aq_event *e);
 void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
                 size_t cap);
 /* The same, and what statx says of it; false: not asked (it is not there, or lies below /proc). */
+/* Somebody looks at this name: true when the tree of /sys was made because of it. */
+bool aq_resolve_hardware(aq_tracer *t, const char *name);
 bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
                      size_t cap, struct statx *what);
 int aq_resolve_root(aq_tracer *t, const aq_task *k); /* our descriptor of the world's root, or -1 */

@@ -284,6 +284,8 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
     off_t from;
     long result;
 
+    if (p && p->kind == AQ_PLACE_SYS)
+        aq_resolve_hardware(t, f->name);
     if (!p || p->kind != AQ_PLACE_DISK)
         return AQ_STEP_RUN;
     aq_disk_in_space(t, k, f->dev); /* knows the devices from now on */

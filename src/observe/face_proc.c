@@ -171,6 +171,7 @@ static const aq_buf *text_of(aq_tracer *t, aq_task *k, const aq_fd *f, int mine,
     struct aq_texts *texts = texts_of(t);
     page *p = kept(texts, f->name);
     aq_veil_scene s = {.machine = t->plan.machine,
+                       .path = f->name,
                        .clock_ns = t->clock,
                        .tasks = t->alive,
                        .inode = number_of,

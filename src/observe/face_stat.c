@@ -66,6 +66,8 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
 
     if (!p)
         user = true;
+    else if (p->kind == AQ_PLACE_SYS)
+        user = false;
     else if (aq_disk_in_space(t, k, dev))
         user = !is_public(name);
     else if (aq_disk_in_root(t, k, dev))
@@ -113,6 +115,18 @@ static void show_nowhere(const char *name, struct statx *s)
     s->stx_mnt_id = id;
 }
 
+/* Files there have no size of their own; what only root may read is so by its mode, also where a
+ * world has no root to give it to. */
+static void show_hardware(const aq_place *p, struct statx *s)
+{
+    bool file = S_ISREG(s->stx_mode);
+
+    s->stx_size = file && strcmp(p->type, "sysfs") == 0 ? 4096 : 0;
+    s->stx_blocks = 0;
+    if ((s->stx_mode & 0777) == 0)
+        s->stx_mode |= file ? 0400 : 0700;
+}
+
 void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, bool outside)
 {
     const aq_place *p = aq_disk_place(name);
@@ -129,6 +143,8 @@ void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, b
         s->stx_nlink = PROC_LINKS;
     if (p && p->kind == AQ_PLACE_PROC && S_ISDIR(s->stx_mode))
         s->stx_size = 0; /* younger kernels count descriptors there */
+    if (p && p->kind == AQ_PLACE_SYS)
+        show_hardware(p, s);
     s->stx_ino = shown;
     s->stx_attributes = 0;
     s->stx_attributes_mask = STATX_ATTR_AUTOMOUNT | STATX_ATTR_MOUNT_ROOT | STATX_ATTR_DAX;

@@ -265,6 +265,7 @@ struct aq_tracer {
     uint64_t next_wait; /* order of those who wait for a futex */
     pid_t first;
     bool started;
+    bool has_hardware; /* somebody looked into /sys; resolve.c */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t noise;    /* of the clock */

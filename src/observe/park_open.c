@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -151,11 +152,33 @@ static void meet(aq_tracer *t, aq_task *k, int mine)
             q->met = true;
 }
 
+/* What was not there is now: it lies in /sys, which is made at the first look. In the system's own
+ * folders no name leads there. */
+static bool finds_hardware(aq_tracer *t, aq_task *k)
+{
+    static const char *const apart[] = {"/usr/", "/lib", "/etc/", "/bin/", "/sbin/"};
+    aq_look *l = aq_look_of(k);
+    bool before = t->has_hardware;
+
+    if (before || !t->plan.machine || !l->path_read)
+        return false;
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        if (strncmp(l->path, apart[i], strlen(apart[i])) == 0)
+            return false;
+    aq_resolve(t, k, l->dir, l->path, !(flags_of(k) & O_NOFOLLOW), l->name, sizeof l->name);
+    return t->has_hardware;
+}
+
 aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
 {
     aq_auto_fd int mine = -1;
     int flags;
 
+    if (*result == -ENOENT && finds_hardware(t, k)) {
+        aq_park(t, k, AQ_PARK_RETRY);
+        k->seen = 0; /* at once */
+        return AQ_STEP_PARKED;
+    }
     if (!t->named_pipes)
         return AQ_STEP_RUN;
     if (k->waits && *result == -ENXIO && (flags_of(k) & O_ACCMODE) == O_WRONLY) {

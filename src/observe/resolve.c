@@ -370,8 +370,8 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
     return w.at;
 }
 
-bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                     size_t cap, struct statx *what)
+static bool resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                    size_t cap, struct statx *what)
 {
     char base[AQ_PATH + 32] = "", joined[BUFFER], link[32], start[64];
     int root = aq_resolve_root(t, k);
@@ -401,6 +401,26 @@ bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool f
     else
         slow(t, k, at, path, follow, ret, cap);
     return false;
+}
+
+/* /sys is large, and few programs look into it: it is made when the first one does. */
+bool aq_resolve_hardware(aq_tracer *t, const char *name)
+{
+    if (t->has_hardware || !t->plan.machine || strncmp(name, "/sys", 4) != 0 ||
+        (name[4] != '/' && name[4] != '\0'))
+        return false;
+    t->has_hardware = true;
+    if (t->plan.hardware)
+        t->plan.hardware(t->plan.arg);
+    return t->plan.hardware;
+}
+
+bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                     size_t cap, struct statx *what)
+{
+    bool seen = resolve(t, k, dir, path, follow, ret, cap, what);
+
+    return aq_resolve_hardware(t, ret) ? resolve(t, k, dir, path, follow, ret, cap, what) : seen;
 }
 
 void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,

@@ -51,6 +51,8 @@ typedef struct aq_tracer_plan {
     /* Called once, before the first call that could see or change anything in the writable places
      * of the world. May be NULL. */
     void (*touch)(void *arg);
+    /* Called once, before the first look into /sys, which may be empty until then. May be NULL. */
+    void (*hardware)(void *arg);
     /* Asks the outside for the machine's network, or for the internet behind it, which then says
      * hello on `line` (internet/line.h). May be NULL: there is none. */
     int (*reach)(void *arg, bool internet, aq_err *err);

@@ -93,6 +93,8 @@ void aq_files_as_user(const aq_world *w, bool user)
 
 bool aq_files_wanted(const aq_plan *plan)
 {
+    if (aq_has_machine(plan))
+        return true; /* hardware.c */
     for (size_t i = 0; i < plan->file_count; i++)
         if (!aq_files_in_root(&plan->files[i]))
             return true;

@@ -24,6 +24,7 @@
 #include "kernel/process.h"
 #include "sandbox/container.h"
 #include "sandbox/world.h"
+#include "veil/veil.h"
 
 enum {
     ADDRESS = 0x0a00020f, /* 10.0.2.15/24 */
@@ -326,6 +327,18 @@ static int become_root(const aq_world *w, aq_err *err)
     return 0;
 }
 
+/* A machine that has been up for days has had many processes: ours get numbers as if. Where the
+ * kernel does not let us, they begin at 2. */
+static void number_processes(void)
+{
+    aq_auto_fd int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    char text[16];
+    int n = snprintf(text, sizeof text, "%d", AQ_VEIL_FIRST - 1);
+
+    if (fd >= 0 && write(fd, text, (size_t)n) < 0)
+        return;
+}
+
 static int enter_namespaces(aq_world *w, aq_err *err)
 {
     int r;
@@ -337,6 +350,8 @@ static int enter_namespaces(aq_world *w, aq_err *err)
     /* Files in /proc/self are ours to write only while we may be looked at; nobody is inside yet.
      */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    if (aq_has_machine(w->plan))
+        number_processes();
     w->held.clocks = aq_namespace_clocks(UPTIME, NULL) == 0;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     return 0;
@@ -448,7 +463,7 @@ static int seal(const aq_world *w, bool fill, aq_err *err)
 }
 
 /* Writes the files when it is told to. */
-static int fill_when_told(const aq_world *w, aq_err *err)
+static int fill_when_told(aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_FILLED};
     char order = 0;
@@ -462,26 +477,58 @@ static int fill_when_told(const aq_world *w, aq_err *err)
         if (r < 0 || (r = tie_to_keeper(w, err)) < 0)
             return r;
     }
-    close(w->orders);
+    if (!aq_has_machine(w->plan))
+        close(w->orders);
+    else if ((w->hardware = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return aq_fail_errno(err, "cannot open /sys");
     r = aq_lock(AQ_OWN_INIT, err);
     return r < 0 || order != AQ_ORDER_FILL ? r : aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
-/* Tells how the payload ended, and leaves when nobody else is there. */
-_Noreturn static void reap(const aq_world *w, pid_t first)
+/* All who ended. Tells how the payload did, and leaves when nobody else is there. */
+static void bury(const aq_world *w, pid_t first)
 {
+    pid_t pid;
     int status;
 
-    for (;;) {
-        pid_t pid = waitpid(-1, &status, __WALL);
+    while ((pid = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
         if (pid == first) {
             aq_message m = {.word = AQ_WORD_EXIT, .number = status};
             (void)aq_message_send(w->inner, &m, NULL, 0, NULL);
         }
-        if (pid < 0 && errno != EINTR) {
-            (void)aq_message_send(w->inner, &(aq_message){.word = AQ_WORD_EMPTY}, NULL, 0, NULL);
-            _exit(0);
-        }
+    if (pid < 0 && errno != EINTR) {
+        (void)aq_message_send(w->inner, &(aq_message){.word = AQ_WORD_EMPTY}, NULL, 0, NULL);
+        _exit(0);
+    }
+}
+
+static void make_hardware(const aq_world *w)
+{
+    char answer = aq_hardware_write(w) == 0 ? AQ_ORDER_HARDWARE : 0;
+    struct iovec v = {&answer, 1};
+
+    if (sendmsg(w->orders, &(struct msghdr){.msg_iov = &v, .msg_iovlen = 1}, MSG_NOSIGNAL) < 0)
+        return; /* the keeper is gone, and we are about to be */
+}
+
+static sigset_t awaited(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, AQ_SIGNAL_HARDWARE);
+    return set;
+}
+
+_Noreturn static void reap(const aq_world *w, pid_t first)
+{
+    const sigset_t set = awaited();
+
+    for (;;) {
+        bury(w, first);
+        if (sigwaitinfo(&set, NULL) == AQ_SIGNAL_HARDWARE)
+            make_hardware(w);
     }
 }
 
@@ -489,6 +536,7 @@ _Noreturn static void reap(const aq_world *w, pid_t first)
 static pid_t start_payload(aq_world *w, int *line, aq_err *err)
 {
     int pair[2];
+    sigset_t set;
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -499,6 +547,8 @@ static pid_t start_payload(aq_world *w, int *line, aq_err *err)
         payload(w, pair[1]);
     }
     close(pair[1]);
+    set = awaited();
+    sigprocmask(SIG_BLOCK, &set, NULL); /* reap hears of them */
     *line = pair[0];
     return pid < 0 ? aq_fail_errno(err, "cannot make the payload") : pid;
 }

@@ -107,8 +107,8 @@ static int make_pipes(aq_world *w, aq_err *err)
         w->stdio[i] = pair[i == 0 ? 0 : 1];
         w->pump[i] = pair[i == 0 ? 1 : 0];
     }
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return aq_fail_errno(err, "cannot make the pipes of a world");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return aq_fail_errno(err, "cannot make a line for orders to init");
     w->orders = pair[0];
     w->order = pair[1];
     return 0;
@@ -425,9 +425,31 @@ static int fill(aq_world *w, aq_err *err)
         return m.word == AQ_WORD_FAILED
                    ? aq_message_error(&m, err)
                    : aq_fail(err, -EPROTO, "init said something else than expected");
-    close_order(w);
+    if (!aq_has_machine(w->plan))
+        close_order(w);
+    w->filled = true;
     aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
     return 0;
+}
+
+/* The tree of /sys. Init waits for signals by then, and answers on the line for orders. */
+static void on_hardware(void *arg)
+{
+    aq_attendant *at = arg;
+    aq_world *w = at->world;
+    char answer = 0;
+    ssize_t n;
+
+    if (w->order < 0 || at->failed < 0 || kill(w->init, AQ_SIGNAL_HARDWARE) < 0)
+        return;
+    while ((n = recv(w->order, &answer, 1, 0)) < 0 && errno == EINTR)
+        continue;
+    if (n == 1 &&
+        answer != AQ_ORDER_HARDWARE) { /* without an answer it is dead, and told as that */
+        at->failed = aq_fail(&at->error, -EIO, "init cannot make the machine's /sys");
+        kill(w->init, SIGKILL);
+    }
+    close_order(w);
 }
 
 /* The payload is about to look around, or to change something. */
@@ -437,7 +459,7 @@ static void on_touch(void *arg)
     aq_world *w = at->world;
 
     at->touched = true;
-    if (w->order >= 0 && (at->failed = fill(w, &at->error)) < 0)
+    if (!w->filled && w->order >= 0 && (at->failed = fill(w, &at->error)) < 0)
         kill(w->init, SIGKILL); /* a world without its files runs no further */
     if (at->failed == -EPIPE)
         at->failed = 0; /* somebody killed it, or a limit did: told as that */
@@ -459,8 +481,8 @@ static int finish_world(aq_world *w, aq_err *err)
 /* Runs the world from its go to its last process. */
 static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
 {
-    const aq_watch_hooks hooks = {aq_attend_pump, aq_attend_full, on_touch, aq_net_reach, at,
-                                  w->line};
+    const aq_watch_hooks hooks = {
+        aq_attend_pump, aq_attend_full, on_touch, on_hardware, aq_net_reach, at, w->line};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
     void *watching = NULL;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/sanitize.h"
 #include "kernel/seccomp.h"

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "kernel/mount.h"
 #include "sandbox/world.h"
+#include "veil/tree.h"
 
 enum {
     SEALED = AQ_MOUNT_READ_ONLY | AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES,
@@ -314,7 +315,8 @@ static int make_space(const aq_world *w, int disk, aq_entry *e, aq_err *err)
     const char *name = aq_root_folder(&w->root, e, buf);
 
     if (mkdirat(disk, name, 0700) < 0 || fchmodat(disk, name, mode, 0) < 0 ||
-        (w->own_ids && fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
+        (w->own_ids && e->kind != HARDWARE &&
+         fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
         return aq_fail_errno(err, "cannot make the writable place %s", e->path);
     e->space = aq_mount_copy(disk, name, false, 0, err);
     return e->space < 0 ? e->space : 0;
@@ -325,7 +327,8 @@ static int make_spaces(aq_world *w, int disk, aq_err *err)
     int r = 0;
 
     for (size_t i = 0; i < w->root.count && r == 0; i++)
-        if (w->root.entry[i].kind == SPACE || w->root.entry[i].copied)
+        if (w->root.entry[i].kind == SPACE || w->root.entry[i].kind == HARDWARE ||
+            w->root.entry[i].copied)
             r = make_space(w, disk, &w->root.entry[i], err);
     return r;
 }
@@ -377,6 +380,7 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
         if (symlinkat(e->text, root, below(e->path)) < 0)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
         return 0;
+    case HARDWARE: /* filled later, hardware.c */
     case SPACE:
         return place_space(root, e, err);
     }
@@ -407,7 +411,9 @@ static const aq_mount_option *size_options(space_size *s, uint64_t bytes, uint64
 static const aq_mount_option *disk_options(const aq_world *w, space_size *s, const char *mode)
 {
     return size_options(s, w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
-                        w->limits.most[AQ_LIMIT_INODES] + 8 + w->plan->file_count, mode);
+                        w->limits.most[AQ_LIMIT_INODES] + 9 + w->plan->file_count +
+                            (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
+                        mode);
 }
 
 /* A /proc of our own pid namespace. The kernel refuses one where the host's is itself covered in

@@ -23,6 +23,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .pump = hooks->pump,
         .full = hooks->full,
         .touch = hooks->touch,
+        .hardware = hooks->hardware,
         .reach = hooks->line < 0 ? NULL : hooks->reach,
         .line = hooks->line,
         .arg = hooks->arg,

@@ -16,6 +16,7 @@ typedef struct aq_watch_hooks {
     void (*full)(void *arg, long call, int error); /* a call found no space */
     /* Once, before the first call that could see or change something in the writable places. */
     void (*touch)(void *arg);
+    void (*hardware)(void *arg); /* once, before the first look into /sys */
     /* Asks for the machine's network, or for the internet behind it, which says hello on `line`. */
     int (*reach)(void *arg, bool internet, aq_err *err);
     void *arg;

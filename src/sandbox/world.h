@@ -29,6 +29,7 @@
 #pragma once
 
 #include <linux/capability.h>
+#include <signal.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -46,7 +47,7 @@ enum {
     AQ_TEXT = 400,
 };
 
-typedef enum aq_base_kind { TREE, FOLDER, TEXT, LINK, DEVICE, SPACE, SHARE } aq_base_kind;
+typedef enum aq_base_kind { TREE, FOLDER, TEXT, LINK, DEVICE, SPACE, HARDWARE, SHARE } aq_base_kind;
 
 /* One thing that is made in the new root, in order. */
 typedef struct aq_entry {
@@ -93,11 +94,13 @@ typedef struct aq_world {
     int stream;            /* a memory file for the observation */
     int line;              /* the keeper's end of the internet's line; net.h */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
-    int orders, order;     /* a pipe: init's end and the keeper's; see AQ_ORDER_FILL */
+    int orders, order;     /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
-    bool sealed; /* init has given up everything */
-    bool early;  /* the files must be there before the payload begins */
+    bool sealed;  /* init has given up everything */
+    bool filled;  /* it has written the files */
+    int hardware; /* /sys, in init */
+    bool early;   /* the files must be there before the payload begins */
     int init_pidfd;
     int disk;                /* root of the writable space */
     int proc;                /* the world's, -1 where it has none */
@@ -136,8 +139,9 @@ typedef struct aq_message {
     char text[AQ_TEXT];
 } aq_message;
 
-/* Keeper → init, a byte: write the files. The pipe's end: reap, nobody wants them any more. */
-enum { AQ_ORDER_FILL = 'F' };
+/* Keeper → init, a byte: write the files. The line's end: reap, nobody wants them any more. While
+ * it reaps init knows one more order, a signal: make the tree of /sys; it answers with a byte. */
+enum { AQ_ORDER_FILL = 'F', AQ_ORDER_HARDWARE = 'H', AQ_SIGNAL_HARDWARE = SIGUSR1 };
 
 enum { AQ_MESSAGE_FDS = 12 };
 
@@ -226,6 +230,8 @@ void aq_files_as_user(const aq_world *w, bool user);
 /* Both as the user. Folders that are there already stay as they are. */
 int aq_files_folders(const aq_world *w, int root, aq_err *err);
 int aq_files_write(const aq_world *w, aq_err *err);
+/* hardware.c: fills /sys with the tree of the plan's machine; 0, or what is wrong. */
+int aq_hardware_write(const aq_world *w);
 
 typedef struct aq_file_index {
     const aq_plan_file **row; /* by path */

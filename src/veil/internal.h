@@ -39,8 +39,14 @@ size_t aq_word_hex(const char *word, size_t len); /* digits that it starts with 
 /* Ticks of 1/100 s since boot. */
 uint64_t aq_ticks(const aq_veil_scene *s, uint64_t ns);
 uint64_t aq_uptime_ns(const aq_veil_scene *s);
-/* Adds text with %{fact} replaced. */
-void aq_add_facts(aq_buf *ret, const aq_machine *m, const char *text);
+/* Adds text with %{fact} replaced; `cpu`: the processor that it tells of. */
+void aq_add_facts(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *text);
+/* tree.c: what follows from facts, by name; and the text of a file of /sys, NULL when it is none.
+ */
+void aq_add_hardware(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *name);
+const char *aq_sys_text(const char *path, unsigned *cpu);
+/* system.c: where a part of the disk lies, in sectors; 0 is all of it. */
+void aq_disk_part(const aq_machine *m, unsigned nr, uint64_t *start, uint64_t *sectors);
 /* "0-3", and the mask "f", of the CPUs of a process. */
 void aq_add_cpu_list(aq_buf *ret, const aq_veil_scene *s);
 void aq_add_cpu_mask(aq_buf *ret, const aq_veil_scene *s);

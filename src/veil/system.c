@@ -134,7 +134,7 @@ void aq_make_interrupts(const aq_veil_scene *s, const char *truth, size_t len, a
         for (unsigned cpu = 0; cpu < cpus; cpu++)
             aq_buf_addf(ret, " %10" PRIu64, interrupts_of(s, row, cpu));
         aq_buf_adds(ret, "  ");
-        aq_add_facts(ret, s->machine, row->what);
+        aq_add_facts(ret, s->machine, 0, row->what);
         aq_buf_addc(ret, '\n');
     }
 }
@@ -439,10 +439,10 @@ typedef struct part {
 } part;
 
 /* As an installer divides it: one for the firmware, the root, swap at the end. */
-static void divide(const aq_veil_scene *s, part of[4])
+static void divide(const aq_machine *m, part of[4])
 {
-    uint64_t all = number(s, "disk.sectors", 976773168),
-             swap = number(s, "swap.total_kb", 0) * 2 + 8;
+    uint64_t all = aq_machine_number(m, "disk.sectors", 976773168),
+             swap = aq_machine_number(m, "swap.total_kb", 0) * 2 + 8;
 
     if (all < 4 << 20 || all > UINT64_MAX / 1024)
         all = 976773168;
@@ -456,12 +456,21 @@ static void divide(const aq_veil_scene *s, part of[4])
     of[3].start = of[2].start + of[2].sectors;
 }
 
+void aq_disk_part(const aq_machine *m, unsigned nr, uint64_t *start, uint64_t *sectors)
+{
+    part of[4];
+
+    divide(m, of);
+    *start = of[nr % 4].start;
+    *sectors = of[nr % 4].sectors;
+}
+
 void aq_make_partitions(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
 {
     part of[4];
 
     (void)truth, (void)len;
-    divide(s, of);
+    divide(s->machine, of);
     aq_buf_adds(ret, "major minor  #blocks  name\n\n");
     aq_buf_addf(ret, " 259        0 %10" PRIu64 " %s\n", of[0].sectors / 2,
                 text_of(s, "disk.name"));

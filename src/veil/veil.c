@@ -169,7 +169,7 @@ uint64_t aq_veil_resident_kb(uint64_t size_kb)
 
 /* ---- facts in texts ---- */
 
-void aq_add_facts(aq_buf *ret, const aq_machine *m, const char *text)
+void aq_add_facts(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *text)
 {
     char name[64];
 
@@ -189,7 +189,10 @@ void aq_add_facts(aq_buf *ret, const aq_machine *m, const char *text)
         memcpy(name, text + 2, len);
         name[len] = '\0';
         fact = aq_machine_fact(m, name);
-        aq_buf_adds(ret, fact ? fact : "");
+        if (fact)
+            aq_buf_adds(ret, fact);
+        else
+            aq_add_hardware(ret, m, cpu, name);
         text += 3 + len;
     }
 }
@@ -257,12 +260,18 @@ static bool same(const char *row, const char *path)
            path[len - 1 + strspn(path + len - 1, "0123456789")] == '\0';
 }
 
+/* One for all files of /sys: which it is the scene says. */
+static const aq_veil sys_file = {.path = ""};
+
 const aq_veil *aq_veil_of(const char *path)
 {
     static const char of_process[] = "PID";
     const char *rest;
+    unsigned cpu;
     int pid, tid;
 
+    if (aq_sys_text(path, &cpu))
+        return &sys_file;
     if (strncmp(path, proc, sizeof proc - 1) != 0)
         return NULL;
     rest = pass_process(path + sizeof proc - 1, &pid, &tid);
@@ -286,9 +295,12 @@ bool aq_veil_needs_truth(const aq_veil *v)
 void aq_veil_text(const aq_veil *v, const aq_veil_scene *s, const char *truth, size_t len,
                   aq_buf *ret)
 {
+    unsigned cpu = 0;
+    const char *text = v == &sys_file ? aq_sys_text(s->path ? s->path : "", &cpu) : v->text;
+
     aq_buf_clear(ret);
     if (v->maker)
         v->maker(s, truth, len, ret);
-    else
-        aq_add_facts(ret, s->machine, v->text);
+    else if (text)
+        aq_add_facts(ret, s->machine, cpu, text);
 }

@@ -1,4 +1,5 @@
-/* What a program reads about the machine it believes to be on, as text: the files of /proc.
+/* What a program reads about the machine it believes to be on, as text: the files of /proc and
+ * /sys.
  *
  * Pure functions: facts of a machine, virtual time and the kernel's own text go in, the text that
  * the program sees comes out. No file is opened here and no call made; whoever asks (observe) knows
@@ -15,6 +16,8 @@
 #include "model/machine.h"
 
 enum {
+    AQ_VEIL_SHELL = 2419,    /* process that started the program */
+    AQ_VEIL_FIRST = 2431,    /* process that the program is */
     AQ_VEIL_CPUS = 1024,     /* more of them a machine has not */
     AQ_VEIL_TEXT = 64 << 20, /* longer ones of the kernel are cut */
 };
@@ -35,6 +38,7 @@ typedef struct aq_veil_process {
 
 typedef struct aq_veil_scene {
     const aq_machine *machine;
+    const char *path;   /* of the file */
     uint64_t clock_ns;  /* since the start of the world */
     uint32_t tasks;     /* of the world, alive */
     int last_pid;       /* the newest process */

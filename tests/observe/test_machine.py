@@ -140,6 +140,37 @@ def test_node(runner):  # noqa: F811
     assert out[:4] == ["4", f["memory.total_kb"], f["kernel.release"], f["host.name"]] and abs(int(out[4]) - 177017) < 10
 
 
+def test_hardware(runner):  # noqa: F811
+    f = facts()
+    rows = dict(line.split(":", 1) for line in said(runner, "lscpu").splitlines())
+    assert rows["CPU(s)"].strip() == "4" and rows["Model name"].strip() == f["cpu.model"]
+    assert rows["Core(s) per socket"].strip() == "4" and rows["L3 cache"].split() == ["18", "MiB", "(1", "instance)"]
+    out = said(runner, "sh", "-c", "cd /sys; cat class/dmi/id/sys_vendor class/net/*/address block/*/size devices/system/cpu/online; "
+               "cat devices/system/cpu/cpu3/topology/thread_siblings_list; readlink class/net/eth0/device/driver; ls -ld /sys/module")
+    lines = out.splitlines()
+    assert lines[:6] == [f["machine.vendor"], f["net.mac"], "00:00:00:00:00:00", f["disk.sectors"], "0-3", "3"]
+    assert lines[6].endswith("/" + f["net.driver"]) and " root root " in lines[7]
+    disk = said(runner, "lsblk", "-nlbo", "NAME,SIZE,TYPE").split()
+    assert disk[:3] == [f["disk.name"], str(int(f["disk.sectors"]) * 512), "disk"] and len(disk) == 12
+
+
+def test_hardware_is_not_the_users(runner):  # noqa: F811
+    done = runner.run("sh", "-c", "cat /sys/class/dmi/id/product_uuid; ls /sys/kernel/debug; echo 9 > /sys/class/net/eth0/mtu; mkdir /sys/x; "
+                      "rm /sys/block/nvme0n1; chmod 777 /sys/class; mv /sys/class /sys/y")
+    assert done.returncode != 0 and len(done.stderr.split(b"\n")) >= 7
+    assert done.stderr.count(b"ermission denied") + done.stderr.count(b"not permitted") >= 7, done.stderr
+
+
+def test_hardware_is_there_by_every_way(runner):  # noqa: F811
+    """The tree is made at the first look into it, whatever way that takes."""
+    f = facts()
+    for first in ("cat /sys/class/net/eth0/address", "ln -s /sys/class/net /tmp/l; cat /tmp/l/eth0/address",
+                  "cd /sys/class/net/eth0; cat address", "cd /; cat sys/class/net/eth0/address",
+                  "cat /proc/self/root/sys/class/net/eth0/address", "test -e /sys/class/net/eth0/address && cat /sys/class/net/*0/address"):
+        assert said(runner, "sh", "-c", first) == f["net.mac"] + "\n", first
+    assert said(runner, "ls", "/sys", options=("--world", "none")) == ""
+
+
 # ---- what it may do ----
 
 
