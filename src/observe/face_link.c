@@ -143,21 +143,40 @@ static aq_step give(aq_task *k, const void *data, size_t len)
     return aq_answer(k, aq_tracee_put(k, aq_regs_arg(k, 2), data, len) ? 0 : -EFAULT);
 }
 
+/* Who sets flags keeps those that were there; one of them memory does not know. */
+static aq_step set_flags(aq_task *k)
+{
+    uint64_t at = aq_regs_arg(k, 2);
+    uint32_t flags;
+
+    if (!aq_tracee_get(k, at, &flags, sizeof flags) || !(flags & EXTENTS_FLAG))
+        return AQ_STEP_RUN;
+    flags &= ~(uint32_t)EXTENTS_FLAG;
+    return aq_tracee_save(k, at, sizeof flags) && aq_tracee_put(k, at, &flags, sizeof flags)
+               ? AQ_STEP_RUN
+               : aq_answer(k, -EFAULT);
+}
+
 /* What a file system in memory does not know, or answers otherwise. */
 aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
 {
-    uint32_t request = (uint32_t)aq_regs_arg(k, 1), flags = EXTENTS_FLAG, version;
+    uint32_t request = (uint32_t)aq_regs_arg(k, 1), version;
     struct fsxattr x = {0};
     struct statx s;
 
-    if (!t->disk || (request != FS_IOC_GETFLAGS && request != FS_IOC_FIEMAP &&
-                     request != FS_IOC_GETVERSION && request != FS_IOC_FSGETXATTR))
+    k->part = 0;
+    if (!t->disk ||
+        (request != FS_IOC_GETFLAGS && request != FS_IOC_SETFLAGS && request != FS_IOC_FIEMAP &&
+         request != FS_IOC_GETVERSION && request != FS_IOC_FSGETXATTR))
         return aq_try_ioctl(t, k);
     if (!on_disk(t, k, aq_fd_of(t, k, aq_arg_int(k, 0)), &s))
         return aq_try_ioctl(t, k);
     switch (request) {
     case FS_IOC_GETFLAGS:
-        return give(k, &flags, sizeof flags);
+        k->part = EXTENTS_FLAG; /* aq_after_file_ioctl */
+        return AQ_STEP_RUN;
+    case FS_IOC_SETFLAGS:
+        return set_flags(k);
     case FS_IOC_GETVERSION:
         version = (uint32_t)aq_disk_hash(t->disk, &s.stx_ino, sizeof s.stx_ino);
         return give(k, &version, sizeof version);
@@ -166,6 +185,20 @@ aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
     default:
         return S_ISREG(s.stx_mode) || S_ISDIR(s.stx_mode) ? fiemap(k, &s) : aq_answer(k, -ENOTTY);
     }
+}
+
+aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result)
+{
+    uint32_t flags = 0;
+
+    if (k->part != EXTENTS_FLAG)
+        return aq_after_ioctl(t, k, result);
+    if (*result == 0 && !aq_tracee_get(k, aq_regs_arg(k, 2), &flags, sizeof flags))
+        return AQ_STEP_RUN;
+    flags |= EXTENTS_FLAG;
+    if (*result == 0 || *result == -ENOTTY || *result == -EOPNOTSUPP)
+        *result = aq_tracee_put(k, aq_regs_arg(k, 2), &flags, sizeof flags) ? 0 : -EFAULT;
+    return AQ_STEP_RUN;
 }
 
 /* ---- handles ---- */

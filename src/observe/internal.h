@@ -327,6 +327,7 @@ aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_ipc_times(aq_tracer *t, aq_task *k, long *result);
+aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
 /* face_net.c: what a netlink socket gave the task, without what tells of our cable. */
 void aq_face_netlink(aq_tracer *t, aq_task *k, long *result);

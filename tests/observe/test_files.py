@@ -397,11 +397,12 @@ def error(act, *args):
     except OSError as e: return errno.errorcode[e.errno]
 f = open("f", "wb+"); f.write(b"x" * 9000); f.flush()
 flags = array.array("i", [0]); fcntl.ioctl(f, 0x80086601, flags)
+more = array.array("i", [flags[0] | 0x40]); fcntl.ioctl(f, 0x40086602, more); fcntl.ioctl(f, 0x80086601, more)
 map_ = bytearray(struct.pack("=QQLLLL", 0, 2**64 - 1, 0, 0, 4, 0) + bytes(56 * 4)); fcntl.ioctl(f, 0xC020660B, map_)
 extent = struct.unpack_from("=QQQ", map_, 32)
 os.setxattr("f", "user.note", b"v")
 print(json.dumps({
-    "flags": flags[0], "extents": struct.unpack_from("=L", map_, 20)[0], "extent": extent,
+    "flags": [flags[0], more[0]], "extents": struct.unpack_from("=L", map_, 20)[0], "extent": extent,
     "xattr": [os.getxattr("f", "user.note").decode(), os.listxattr("f"), os.listxattr(".bashrc"),
               error(os.setxattr, "f", "security.note", b"v"), error(os.getxattr, "f", "user.none")],
     "refused": {p: error(open, p, "w") for p in ("/etc/passwd", "/etc/new", "/usr/new", "/usr/bin/env", "/new", "/root/new")},
@@ -413,7 +414,7 @@ print(json.dumps({
 
 def test_below_the_files(tmp_path):
     said = python(tmp_path, BELOW)
-    assert said["flags"] == 0x80000 and said["extents"] == 1
+    assert said["flags"] == [0x80000, 0x80040] and said["extents"] == 1
     assert said["extent"][0] == 0 and said["extent"][1] > 0 and said["extent"][2] == 12288
     assert said["xattr"] == ["v", ["user.note"], [], "EPERM", "ENODATA"]
     assert set(said["refused"].values()) == {"EACCES"}
