@@ -68,17 +68,32 @@ static bool has_network(const aq_tracer *t)
     return t->plan.machine && t->plan.reach;
 }
 
+/* It is given up; there is no other. */
+static void fail(aq_tracer *t, const char *why)
+{
+    aq_task *k = t->running ? t->running : t->tasks;
+    aq_event e = aq_event_of(AQ_EVENT_SYSCALL, "unseen");
+
+    if (!t->reach->failed && k) {
+        t->end.unseen++;
+        aq_event_object(&e, k->proc->exe);
+        aq_event_text(&e, "what", "internet");
+        aq_event_text(&e, "why", why);
+        aq_note(t, k, &e);
+    }
+    t->reach->failed = true;
+}
+
 void aq_reach_network(aq_tracer *t, aq_task *k)
 {
     aq_err err = {0};
 
+    (void)k;
     if (!has_network(t) || reach_of(t)->laid)
         return;
     t->reach->laid = true;
-    if (t->plan.reach(t->plan.arg, false, &err) < 0) {
-        t->reach->failed = true;
-        aq_unseen(t, k, "network");
-    }
+    if (t->plan.reach(t->plan.arg, false, &err) < 0)
+        fail(t, err.text);
 }
 
 void aq_reach_look(aq_tracer *t, aq_task *k, const char *path)
@@ -88,16 +103,6 @@ void aq_reach_look(aq_tracer *t, aq_task *k, const char *path)
 }
 
 /* ---- the line ---- */
-
-/* It is given up; there is no other. */
-static void fail(aq_tracer *t, const char *what)
-{
-    aq_task *k = t->running ? t->running : t->tasks;
-
-    if (!t->reach->failed && k)
-        aq_unseen(t, k, what);
-    t->reach->failed = true;
-}
 
 /* One message, within the time that anything of ours may take. */
 static bool hear(aq_tracer *t, aq_line_message *m)
@@ -119,8 +124,12 @@ static void start(aq_tracer *t, aq_task *k)
     if (t->reach->started || t->reach->failed)
         return;
     t->reach->started = true;
-    if (t->plan.reach(t->plan.arg, true, &err) < 0 || !hear(t, &m) || m.type != AQ_LINE_HELLO)
-        fail(t, "internet");
+    if (t->plan.reach(t->plan.arg, true, &err) < 0)
+        fail(t, err.text);
+    else if (!hear(t, &m))
+        fail(t, "it did not start");
+    else if (m.type != AQ_LINE_HELLO)
+        fail(t, m.type == AQ_LINE_FAILED ? m.failed.text : "it said something else than hello");
 }
 
 /* ---- records ---- */
@@ -194,13 +203,13 @@ static bool step(aq_tracer *t)
 
     settle(t);
     if (aq_line_send(t->plan.line, &m, NULL) < 0) {
-        fail(t, "internet");
+        fail(t, "it is gone");
         return false;
     }
     for (;;) {
         if (!hear(t, &m) || (m.type != AQ_LINE_RECORD && m.type != AQ_LINE_DONE) ||
             (m.type == AQ_LINE_DONE && m.done.number != w->step)) {
-            fail(t, "internet");
+            fail(t, "it did not do its step");
             return false;
         }
         if (m.type == AQ_LINE_DONE)

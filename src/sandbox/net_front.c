@@ -206,6 +206,8 @@ static int start_internet(aq_net *n, const aq_plan *plan, pid_t keeper, aq_err *
 
     if (world < 0)
         return plan->internet ? world : aq_fail(err, -ENOENT, "this world has no internet");
+    if (lseek(world, 0, SEEK_SET) < 0)
+        return aq_fail_errno(err, "cannot rewind the internet's world");
     n->internet = fork();
     if (n->internet == 0)
         internet(n, world, keeper, front);
