@@ -24,7 +24,7 @@
 #include "session/quarantine.h"
 #include "session/twins.h"
 
-enum { SHARES = 16, PATIENCE = 3 /* seconds */, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
+enum { SHARES = 16, NAMES = 1024, PATIENCE = 3 /* seconds */, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
 
 /* Sums of two limits must not run over. */
 static const uint64_t LIMIT_MOST = 1000000000000000;
@@ -36,6 +36,8 @@ static const aq_option options[] = {
     {"pack", "FILE[,FILE…]", "add private packs of decoys (aquarium decoys)"},
     {"start", "TIME",
      "when the world's clock starts, as 2026-05-01T09:00:00Z; otherwise last week"},
+    {"resolve", "NAME[,NAME…]",
+     "host names that exist in the world's internet; *.example.org: all below. Others do not"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
     {"stream", "FILE", "also write the record in its binary form to FILE"},
     {"json", NULL, "print one JSON object; the command's output goes to standard error"},
@@ -60,6 +62,8 @@ typedef struct request {
     aq_plan plan;
     aq_containment held;
     aq_world_choice world;
+    const char *const *names; /* that resolve */
+    size_t name_count;
     char folder[PATH_MAX];
     bool kept_out; /* the current folder, which is too wide */
     uint64_t elapsed_ms;
@@ -226,6 +230,52 @@ static int take_environment(request *q)
     return AQ_PARSE_RUN;
 }
 
+/* A host name as DNS has it, in lower case; a star may stand for its first part. */
+static bool good_name(const char *name)
+{
+    size_t len = strlen(name), part = 0;
+
+    if (strncmp(name, "*.", 2) == 0)
+        name += 2, len -= 2;
+    if (len == 0 || len > 253)
+        return false;
+    for (size_t i = 0; i <= len; i++) {
+        char c = name[i];
+
+        if (c == '.' || c == '\0') {
+            if (part == 0 || part > 63 || name[i - 1] == '-')
+                return false;
+            part = 0;
+            continue;
+        }
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || (c == '-' && part)))
+            return false;
+        part++;
+    }
+    return true;
+}
+
+static int take_names(request *q)
+{
+    const char *list = option(q, "resolve"), *side = option(q, "world");
+    char *lower;
+
+    if (!list)
+        return AQ_PARSE_RUN;
+    if (side && strcmp(side, "none") == 0)
+        return aq_say_usage(q->command, "--world none has no internet: no --resolve");
+    lower = aq_arena_strdup(q->arena, list);
+    for (char *p = lower; *p; p++)
+        *p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
+    q->names = split(q->arena, lower, &q->name_count);
+    if (q->name_count > NAMES)
+        return aq_say_usage(q->command, "--resolve: at most %d names", NAMES);
+    for (size_t i = 0; i < q->name_count; i++)
+        if (!good_name(q->names[i]))
+            return aq_say_usage(q->command, "--resolve %.100s: that is no host name", q->names[i]);
+    return AQ_PARSE_RUN;
+}
+
 /* While the backend makes the world around them. */
 static int make_decoys(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
 {
@@ -235,6 +285,7 @@ static int make_decoys(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
     if (r < 0)
         return r;
     aq_quarantine_plan(a, q->world.decoys, plan);
+    aq_quarantine_resolve(a, q->names, q->name_count, plan);
     q->plan.home = aq_arena_strdup(q->arena, plan->home);
     return 0;
 }
@@ -263,6 +314,7 @@ static int take_world(request *q)
         return r;
     if (!q->world.later) { /* what is wrong with a pack is told before anything begins */
         aq_quarantine_plan(q->arena, q->world.decoys, &q->plan);
+        aq_quarantine_resolve(q->arena, q->names, q->name_count, &q->plan);
         return r;
     }
     q->plan.late = make_decoys;
@@ -374,6 +426,8 @@ static int take_request(request *q)
         r = take_limits(q);
     if (r == AQ_PARSE_RUN)
         r = take_environment(q);
+    if (r == AQ_PARSE_RUN)
+        r = take_names(q);
     if (r == AQ_PARSE_RUN)
         r = take_world(q);
     return r;

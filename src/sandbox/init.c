@@ -442,7 +442,9 @@ static int give_up_all(const aq_world *w, aq_err *err)
     if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
         (r = aq_process_no_new_privileges(err)) < 0)
         return r;
-    return aq_process_close_but((int[]){w->inner, w->orders, w->life}, 3, err);
+    /* Those that are -1 are not there to be kept. */
+    return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->trust[0], w->trust[1]}, 5,
+                                err);
 }
 
 /* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files
@@ -473,6 +475,8 @@ static int fill_when_told(aq_world *w, aq_err *err)
         ;
     if (order == AQ_ORDER_FILL) {
         r = aq_files_write(w, err);
+        if (r == 0)
+            r = aq_trust_write(w, err);
         aq_files_as_user(w, false);
         if (r < 0 || (r = tie_to_keeper(w, err)) < 0)
             return r;

@@ -410,10 +410,11 @@ static const aq_mount_option *size_options(space_size *s, uint64_t bytes, uint64
 /* What the plan allows, and room for its own folders and what the world has from the start. */
 static const aq_mount_option *disk_options(const aq_world *w, space_size *s, const char *mode)
 {
-    return size_options(s, w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan),
-                        w->limits.most[AQ_LIMIT_INODES] + 9 + w->plan->file_count +
-                            (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
-                        mode);
+    return size_options(
+        s, w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan) + aq_trust_room(w->plan),
+        w->limits.most[AQ_LIMIT_INODES] + 10 + w->plan->file_count +
+            (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
+        mode);
 }
 
 /* A /proc of our own pid namespace. The kernel refuses one where the host's is itself covered in
@@ -543,6 +544,8 @@ static int build_late(aq_world *w, int root, int disk, aq_err *err)
         r = place_all(w, root, disk, true, err);
     if (r == 0)
         r = place_start(w, root, err);
+    if (r == 0)
+        r = aq_trust_place(w, root, disk, err);
     return r < 0 ? r : aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
 }
 

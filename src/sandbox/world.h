@@ -93,6 +93,7 @@ typedef struct aq_world {
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
     int line;              /* the keeper's end of the internet's line; net.h */
+    int trust[2];          /* init's: the host's bundle of authorities, and the world's */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
     int orders, order;     /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
@@ -244,6 +245,13 @@ void aq_files_index_free(aq_file_index *x);
 /* Marks it as seen; NULL when the plan has none of that path. */
 const aq_plan_file *aq_files_find(aq_file_index *x, const char *path);
 bool aq_files_same(int fd, const aq_plan_file *f, char *buffer, size_t size);
+
+/* ---- authorities ---- */
+
+uint64_t aq_trust_room(const aq_plan *plan);
+/* The bundle's place, while the root is built; what it holds, with the files. */
+int aq_trust_place(aq_world *w, int root, int disk, aq_err *err);
+int aq_trust_write(const aq_world *w, aq_err *err);
 
 /* ---- inside ---- */
 

@@ -143,5 +143,6 @@ void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     plan->host = aq_decoys_fact(d, "host.name");
     of->decoys = d;
     plan->internet = make_internet;
+    plan->authority = value_of(d, "authority.certificate");
     plan->internet_of = of;
 }

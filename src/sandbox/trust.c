@@ -1,0 +1,72 @@
+/* The authorities that a world trusts: the host's bundle and one more, a company's own, which signs
+ * what the world's internet shows. The bundle has its place before anybody is inside, as a file of
+ * the space that nobody can write; what it holds is written with the other files of the plan. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "kernel/mount.h"
+#include "sandbox/world.h"
+
+enum {
+    SEALED = AQ_MOUNT_READ_ONLY | AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES | AQ_MOUNT_NO_EXEC,
+    BUNDLE = 4 << 20, /* no host's is larger */
+};
+
+static const char bundle[] = "etc/ssl/certs/ca-certificates.crt", name[] = "trust";
+
+uint64_t aq_trust_room(const aq_plan *plan)
+{
+    struct stat st;
+
+    if (!plan->authority || plan->rootfs || stat("/etc/ssl/certs/ca-certificates.crt", &st) < 0)
+        return 0;
+    return ((uint64_t)st.st_size + strlen(plan->authority)) / 4096 * 4096 + 8192;
+}
+
+int aq_trust_place(aq_world *w, int root, int disk, aq_err *err)
+{
+    aq_auto_fd int from = -1, to = -1, mount = -1;
+    int r;
+
+    if (!w->plan->authority || w->plan->rootfs)
+        return 0;
+    from = openat(root, bundle, O_RDONLY | O_CLOEXEC);
+    if (from < 0) /* a host that trusts nobody */
+        return 0;
+    to = openat(disk, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (to < 0)
+        return aq_fail_errno(err, "cannot make the bundle of authorities");
+    mount = aq_mount_copy(disk, name, false, SEALED, err);
+    if (mount < 0 || (r = aq_mount_attach(mount, root, bundle, err)) < 0)
+        return mount < 0 ? mount : r;
+    w->trust[0] = aq_take_fd(from);
+    w->trust[1] = aq_take_fd(to);
+    return 0;
+}
+
+int aq_trust_write(const aq_world *w, aq_err *err)
+{
+    const char *own = w->plan->authority;
+    struct stat st;
+    off_t at = 0;
+    int r = 0;
+
+    if (w->trust[0] < 0)
+        return 0;
+    if (fstat(w->trust[0], &st) < 0 || st.st_size > BUNDLE)
+        return aq_fail(err, -EFBIG, "the host's bundle of authorities is too large");
+    while (r == 0 && at < st.st_size)
+        if (sendfile(w->trust[1], w->trust[0], &at, (size_t)(st.st_size - at)) <= 0)
+            r = errno ? -errno : -EIO;
+    if (r == 0)
+        r = aq_write_full(w->trust[1], own, strlen(own));
+    close(w->trust[0]);
+    close(w->trust[1]);
+    return r < 0 ? aq_fail(err, r, "cannot write the bundle of authorities: %s", strerror(-r)) : 0;
+}
