@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "8b75d53e4b7da5510e6387d937b29b2a985478af9f1bb3cf85cbc44bc4a34991"
+#define GOLDEN "3acf516e1bdc3e1f7e626643fe938e14145097928cba8608a4a4ae0fffed6693"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
