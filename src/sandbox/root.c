@@ -500,6 +500,8 @@ static int leave_host(aq_world *w, aq_err *err)
     if (r == 0)
         r = make_spaces(w, w->root.disk, err);
     if (r == 0)
+        r = aq_trust_make(w, err);
+    if (r == 0)
         r = aq_mount_become_root(w->root.top, err);
     return r < 0 ? r : aq_mount_leave_old(err);
 }
@@ -545,7 +547,7 @@ static int build_late(aq_world *w, int root, int disk, aq_err *err)
     if (r == 0)
         r = place_start(w, root, err);
     if (r == 0)
-        r = aq_trust_place(w, root, disk, err);
+        r = aq_trust_place(w, err);
     return r < 0 ? r : aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
 }
 

@@ -29,25 +29,29 @@ uint64_t aq_trust_room(const aq_plan *plan)
     return ((uint64_t)st.st_size + strlen(plan->authority)) / 4096 * 4096 + 8192;
 }
 
-int aq_trust_place(aq_world *w, int root, int disk, aq_err *err)
+int aq_trust_make(aq_world *w, aq_err *err)
 {
-    aq_auto_fd int from = -1, to = -1, mount = -1;
-    int r;
-
-    if (!w->plan->authority || w->plan->rootfs)
+    if (!aq_has_machine(w->plan) || w->plan->rootfs)
         return 0;
-    from = openat(root, bundle, O_RDONLY | O_CLOEXEC);
-    if (from < 0) /* a host that trusts nobody */
-        return 0;
-    to = openat(disk, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (to < 0)
+    w->trust[1] =
+        openat(w->root.disk, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (w->trust[1] < 0)
         return aq_fail_errno(err, "cannot make the bundle of authorities");
-    mount = aq_mount_copy(disk, name, false, SEALED, err);
-    if (mount < 0 || (r = aq_mount_attach(mount, root, bundle, err)) < 0)
-        return mount < 0 ? mount : r;
-    w->trust[0] = aq_take_fd(from);
-    w->trust[1] = aq_take_fd(to);
-    return 0;
+    w->trust[2] = aq_mount_copy(w->root.disk, name, false, SEALED, err);
+    return w->trust[2] < 0 ? w->trust[2] : 0;
+}
+
+int aq_trust_place(aq_world *w, aq_err *err)
+{
+    int r = 0;
+
+    if (w->trust[2] >= 0 && w->plan->authority)
+        w->trust[0] = openat(w->root.top, bundle, O_RDONLY | O_CLOEXEC);
+    if (w->trust[0] >= 0) /* else the host trusts nobody */
+        r = aq_mount_attach(w->trust[2], w->root.top, bundle, err);
+    if (w->trust[2] >= 0)
+        close(w->trust[2]);
+    return r;
 }
 
 int aq_trust_write(const aq_world *w, aq_err *err)

@@ -93,7 +93,7 @@ typedef struct aq_world {
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
     int line;              /* the keeper's end of the internet's line; net.h */
-    int trust[2];          /* init's: the host's bundle of authorities, and the world's */
+    int trust[3];          /* init's: the host's bundle of authorities, ours, and its mount */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
     int orders, order;     /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
@@ -249,8 +249,10 @@ bool aq_files_same(int fd, const aq_plan_file *f, char *buffer, size_t size);
 /* ---- authorities ---- */
 
 uint64_t aq_trust_room(const aq_plan *plan);
-/* The bundle's place, while the root is built; what it holds, with the files. */
-int aq_trust_place(aq_world *w, int root, int disk, aq_err *err);
+/* The bundle, while the space is at hand; its place, while the root is built; what it holds, with
+ * the files. */
+int aq_trust_make(aq_world *w, aq_err *err);
+int aq_trust_place(aq_world *w, aq_err *err);
 int aq_trust_write(const aq_world *w, aq_err *err);
 
 /* ---- inside ---- */
