@@ -498,9 +498,6 @@ static void contents_done(aq_tracer *t, aq_task *k, long result)
         touch_fd(t, k, aq_arg_int(k, 0), WRITTEN);
         break;
     case AQ_NR_sendfile:
-        if (result > 0)
-            read_fd(t, k, aq_arg_int(k, 1));
-        /* fall through */
     case AQ_NR_write:
     case AQ_NR_pwrite64:
     case AQ_NR_writev:
@@ -508,6 +505,8 @@ static void contents_done(aq_tracer *t, aq_task *k, long result)
     case AQ_NR_pwritev2:
         if (result > 0)
             touch_fd(t, k, aq_arg_int(k, 0), WRITTEN);
+        if (result > 0 && k->nr == AQ_NR_sendfile)
+            read_fd(t, k, aq_arg_int(k, 1));
         break;
     case AQ_NR_splice:
     case AQ_NR_copy_file_range:
