@@ -45,6 +45,7 @@ struct aq_disk {
     uint32_t user;             /* whom these belong to, as we see it */
     bool looked;               /* these three are known */
     int64_t start, boot, made; /* of the program, the machine, its disk; real time in ns */
+    aq_buf mounts;             /* where something is mounted, each with its NUL */
     uint64_t names;            /* grows when a name is made or removed */
     aq_number *number;         /* a table by dev and ino */
     uint32_t numbers, number_cap, others; /* others: of them, what is no file of the host */
@@ -68,6 +69,8 @@ uint64_t aq_disk_anonymous(aq_tracer *t, uint64_t ino, int64_t *since);
 uint64_t aq_disk_namespace(const char *text);
 uint64_t aq_disk_hash(const aq_disk *f, const void *data, size_t len);
 bool aq_disk_in_space(aq_tracer *t, aq_task *k, uint64_t dev); /* a writable place of the world */
+/* Is something mounted on this name in the folder, or on any where it is NULL? */
+bool aq_disk_mounted(aq_tracer *t, const char *folder, const char *name);
 bool aq_disk_in_root(aq_tracer *t, aq_task *k, uint64_t dev);
 /* Something did not fit: says so once. */
 void aq_disk_full(aq_tracer *t, aq_task *k, const char *what);

@@ -75,20 +75,16 @@ static void full_name(char *ret, size_t cap, const char *folder, const char *nam
         snprintf(ret, cap, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
 }
 
-/* What is mounted on a name has another number than its folder says. In the root that may be
- * anything, in writable places shared folders, and an overlay says what it likes. */
-static bool ask(aq_tracer *t, const struct stat *folder, const char *name, uint8_t type,
-                bool overlay)
+/* What is mounted on a name has another number than its folder says; an overlay says what it likes.
+ */
+static bool ask(aq_tracer *t, const char *path, const char *name, bool plain)
 {
-    if (overlay || name[0] == '.')
-        return overlay || !name[1] || (name[1] == '.' && !name[2]) || type == DT_DIR;
-    if ((uint64_t)folder->st_dev == t->disk->root)
-        return type != DT_LNK;
-    return (uint64_t)folder->st_dev == t->disk->space && type == DT_DIR;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+           (!plain && aq_disk_mounted(t, path, name));
 }
 
 static uint64_t shown(aq_tracer *t, int fd, const struct stat *folder, const char *path,
-                      const char *name, uint64_t ino, uint8_t type, bool overlay)
+                      const char *name, uint64_t ino, bool plain, bool overlay)
 {
     char whole[2 * AQ_PATH];
     struct stat s;
@@ -100,7 +96,7 @@ static uint64_t shown(aq_tracer *t, int fd, const struct stat *folder, const cha
         full_name(whole, sizeof whole, path, "covered");
         return aq_disk_inode(t, whole, (uint64_t)folder->st_dev, ino);
     }
-    if (!ask(t, folder, name, type, overlay) ||
+    if ((!overlay && !ask(t, path, name, plain)) ||
         fstatat(fd, name, &s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0)
         return aq_disk_inode(t, whole, (uint64_t)folder->st_dev, ino);
     return aq_disk_inode(t, whole, (uint64_t)s.st_dev, (uint64_t)s.st_ino);
@@ -170,7 +166,7 @@ static uint32_t links_before(const uint64_t *inodes, size_t count, uint64_t ino)
 
 static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *path, aq_listing *l)
 {
-    bool overlay = is_overlay(fd);
+    bool overlay = is_overlay(fd), plain = !aq_disk_mounted(t, path, NULL);
     size_t cap = 0;
     uint64_t *inodes = NULL;
 
@@ -185,7 +181,7 @@ static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *pa
         inodes[l->count] = d->d_ino;
         l->entries[l->count] =
             (entry){.at = position(t->disk, folder, d, links_before(inodes, l->count, d->d_ino)),
-                    .shown = shown(t, fd, folder, path, d->d_name, d->d_ino, d->d_type, overlay),
+                    .shown = shown(t, fd, folder, path, d->d_name, d->d_ino, plain, overlay),
                     .name = d->d_name,
                     .len = (uint16_t)strlen(d->d_name),
                     .type = d->d_type};
@@ -311,6 +307,7 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
 static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text, size_t len)
 {
     size_t skip = k->nr == AQ_NR_getdents ? NAME_OLD : NAME_64;
+    bool plain = !aq_disk_mounted(t, f->name, NULL);
     struct stat folder;
 
     if (fstat(fd, &folder) != 0)
@@ -324,8 +321,7 @@ static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text
         memcpy(&reclen, d + 16, 2);
         if (reclen <= skip || reclen > len - at || !memchr(d + skip, '\0', reclen - skip))
             return;
-        ino = shown(t, fd, &folder, f->name, d + skip, ino,
-                    (uint8_t)(k->nr == AQ_NR_getdents ? d[reclen - 1] : d[18]), false);
+        ino = shown(t, fd, &folder, f->name, d + skip, ino, plain, false);
         memcpy(d, &ino, 8);
         at += reclen;
     }

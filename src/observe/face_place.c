@@ -1,11 +1,13 @@
 /* Where files lie, and their numbers; see disk.h. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
 #include "base/siphash.h"
 #include "base/stream.h"
+#include "kernel/process.h"
 #include "observe/disk.h"
 
 enum {
@@ -41,6 +43,7 @@ void aq_disk_free(aq_tracer *t)
         return;
     free(t->disk->number);
     free(t->disk->stamp);
+    aq_buf_free(&t->disk->mounts);
     aq_listing_free(t->disk->listing);
     free(t->disk);
     t->disk = NULL;
@@ -88,6 +91,62 @@ static uint64_t device_at(int root, const char *path, uint32_t *owner)
     return (uint64_t)s.st_dev;
 }
 
+/* "\040" stands for a blank. */
+static void add_mount(aq_disk *f, const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = at[i];
+
+        if (c == '\\' && len - i > 3) {
+            c = (char)((at[i + 1] - '0') << 6 | (at[i + 2] - '0') << 3 | (at[i + 3] - '0'));
+            i += 3;
+        }
+        aq_buf_addc(&f->mounts, c);
+    }
+    aq_buf_addc(&f->mounts, '\0');
+}
+
+/* "80 57 0:40 / /tmp rw,… - tmpfs none rw": the fifth word. Mounts are made before a world begins,
+ * and none later. */
+static void read_mounts(aq_disk *f, const aq_task *k)
+{
+    char path[64], *line = NULL;
+    size_t cap = 0;
+    FILE *mounts;
+
+    snprintf(path, sizeof path, "%s/%d/mountinfo", aq_process_proc(), k->tid);
+    mounts = fopen(path, "re");
+    while (mounts && getline(&line, &cap, mounts) > 0) {
+        const char *at = line;
+
+        for (int i = 0; i < 4; i++) {
+            at += strcspn(at, " ");
+            at += *at == ' ';
+        }
+        if (*at == '/' && at[1] != ' ')
+            add_mount(f, at, strcspn(at, " "));
+    }
+    free(line);
+    if (mounts)
+        fclose(mounts);
+}
+
+bool aq_disk_mounted(aq_tracer *t, const char *folder, const char *name)
+{
+    const aq_buf *all = &t->disk->mounts;
+    size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder), n;
+
+    for (size_t at = 0; at < all->len; at += n + 1) {
+        const char *mount = all->data + at;
+
+        n = strlen(mount);
+        if (n > len + 1 && memcmp(mount, folder, len) == 0 && mount[len] == '/' &&
+            !strchr(mount + len + 1, '/') && (!name || strcmp(mount + len + 1, name) == 0))
+            return true;
+    }
+    return false;
+}
+
 static void look(aq_tracer *t, aq_task *k)
 {
     aq_disk *f = t->disk;
@@ -98,6 +157,7 @@ static void look(aq_tracer *t, aq_task *k)
     f->looked = true;
     f->root = device_at(root, ".", NULL);
     f->space = device_at(root, "tmp", &f->user);
+    read_mounts(f, k);
 }
 
 bool aq_disk_in_space(aq_tracer *t, aq_task *k, uint64_t dev)

@@ -69,7 +69,7 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
     else if (p->kind == AQ_PLACE_SYS)
         user = false;
     else if (aq_disk_in_space(t, k, dev))
-        user = !is_public(name);
+        user = !is_public(name) && (!of_system(name) || below(name, "/var/tmp"));
     else if (aq_disk_in_root(t, k, dev))
         user = false;
     else if (p->kind == AQ_PLACE_DISK || p->kind == AQ_PLACE_MEMORY)
