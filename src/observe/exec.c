@@ -52,7 +52,7 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
         aq_engine_stopped(t, k, status);
         return;
     }
-    if (!aq_image_settle(t, k, r.rsp, &status) || !aq_slide_image(t, k, r.rsp, &status)) {
+    if (!aq_image_settle(t, k, r.rsp, &status)) {
         k->row = NULL;
         aq_engine_stopped(t, k, status);
         return;

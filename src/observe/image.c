@@ -82,22 +82,21 @@ void aq_image_seed(aq_tracer *t, aq_task *k, uint64_t sp)
 
 /* ---- the library ---- */
 
-typedef struct places {
-    uint64_t vdso, vdso_end, clock, clock_end, clock_bytes;
-} places;
-
 static bool find_places(const aq_mapping *m, void *arg)
 {
-    places *p = arg;
+    aq_image *p = arg;
 
+    aq_slide_part(m, p);
     if (strcmp(m->name, "[vdso]") == 0)
-        p->vdso = m->from, p->vdso_end = m->to;
+        p->vdso = (aq_span){m->from, m->to};
+    if (p->sp >= m->from && p->sp < m->to)
+        p->stack = (aq_span){m->from, m->to};
     if (strncmp(m->name, "[vvar", 5) != 0)
         return false; /* there may be more */
-    if (!p->clock || m->from < p->clock)
-        p->clock = m->from;
-    if (m->to > p->clock_end)
-        p->clock_end = m->to;
+    if (!p->clock.from || m->from < p->clock.from)
+        p->clock.from = m->from;
+    if (m->to > p->clock.to)
+        p->clock.to = m->to;
     p->clock_bytes += m->to - m->from;
     return false;
 }
@@ -113,7 +112,7 @@ void aq_image_prepare(aq_tracer *t)
 /* Only this file of /proc writes where the program itself may not. The pages are copies then, of
  * this process and of those that it forks. What is left of the kernel's library is overwritten with
  * nothing. */
-static bool write_library(const aq_tracer *t, const aq_task *k, const places *p)
+static bool write_library(const aq_tracer *t, const aq_task *k, const aq_image *p)
 {
     static const uint8_t nothing[PAGE];
     char path[64];
@@ -121,10 +120,10 @@ static bool write_library(const aq_tracer *t, const aq_task *k, const places *p)
 
     snprintf(path, sizeof path, "%s/%d/mem", aq_process_proc(), k->tid);
     fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || lseek(fd, (off_t)p->vdso, SEEK_SET) != (off_t)p->vdso ||
+    if (fd < 0 || lseek(fd, (off_t)p->vdso.from, SEEK_SET) != (off_t)p->vdso.from ||
         write(fd, t->vdso, AQ_VDSO_BYTES) != AQ_VDSO_BYTES)
         return false;
-    for (uint64_t at = p->vdso + AQ_VDSO_BYTES; at < p->vdso_end; at += PAGE)
+    for (uint64_t at = p->vdso.from + AQ_VDSO_BYTES; at < p->vdso.to; at += PAGE)
         if (write(fd, nothing, PAGE) != PAGE)
             return false;
     return true;
@@ -132,26 +131,26 @@ static bool write_library(const aq_tracer *t, const aq_task *k, const places *p)
 
 /* The empty pages lie where the clock's did, and are as many as most kernels have: all are covered
  * first, since the kernel gives its own back only as a whole. */
-static bool cover_clock(aq_task *k, const places *p, long *result, int *status)
+static bool cover_clock(aq_task *k, const aq_image *p, long *result, int *status)
 {
-    const uint64_t call = p->vdso + AQ_VDSO_CALL, most = CLOCK_PAGES * PAGE;
-    const uint64_t cover[6] = {p->clock, p->clock_bytes, PROT_READ,
+    const uint64_t call = p->vdso.from + AQ_VDSO_CALL, most = CLOCK_PAGES * PAGE;
+    const uint64_t cover[6] = {p->clock.from, p->clock_bytes, PROT_READ,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL};
-    const uint64_t rest[6] = {p->clock, p->clock_bytes - most};
+    const uint64_t rest[6] = {p->clock.from, p->clock_bytes - most};
 
     if (!aq_engine_inject(k, call, SYS_mmap, cover, result, status))
         return false;
-    *result = *result == (long)p->clock ? 0 : -EFAULT;
+    *result = *result == (long)p->clock.from ? 0 : -EFAULT;
     if (*result == 0 && p->clock_bytes > most)
         return aq_engine_inject(k, call, SYS_munmap, rest, result, status);
     return true;
 }
 
 /* Takes it away altogether, where ours cannot be put there. */
-static bool take_away(aq_task *k, const places *p, uint64_t sp, long *result, int *status)
+static bool take_away(aq_task *k, const aq_image *p, uint64_t sp, long *result, int *status)
 {
-    uint64_t from = p->clock && p->clock < p->vdso ? p->clock : p->vdso;
-    uint64_t to = p->clock_end > p->vdso_end ? p->clock_end : p->vdso_end;
+    uint64_t from = p->clock.from && p->clock.from < p->vdso.from ? p->clock.from : p->vdso.from;
+    uint64_t to = p->clock.to > p->vdso.to ? p->clock.to : p->vdso.to;
     const uint64_t args[6] = {from, to - from}, ignore = AT_IGNORE;
     uint64_t value, at = find_entry(k, sp, AT_SYSINFO_EHDR, &value);
 
@@ -164,25 +163,25 @@ static bool take_away(aq_task *k, const places *p, uint64_t sp, long *result, in
  * is not run. */
 bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status)
 {
-    places p = {0};
+    aq_image p = {.sp = sp};
     long result = 0;
     bool alive = true, whole;
 
     aq_tracee_maps(k, find_places, &p);
-    whole = p.clock && p.vdso && p.clock_end - p.clock == p.clock_bytes;
+    whole = p.clock.from && p.vdso.from && p.clock.to - p.clock.from == p.clock_bytes;
     if (whole && write_library(t, k, &p)) {
-        k->proc->vdso = p.vdso;
-        k->proc->vdso_bytes = p.vdso_end - p.vdso;
+        k->proc->vdso = p.vdso.from;
+        k->proc->vdso_bytes = p.vdso.to - p.vdso.from;
         alive = cover_clock(k, &p, &result, status);
-    } else if (p.vdso || p.clock) {
+    } else if (p.vdso.from || p.clock.from) {
         alive = take_away(k, &p, sp, &result, status);
     }
     if (alive && result != 0) {
-        k->proc->vdso = 0; /* nothing more is done to it */
         aq_unseen(t, k, "clock");
         kill(k->proc->pid, SIGKILL);
+        return true;
     }
-    return alive;
+    return alive && aq_slide_image(t, k, &p, status);
 }
 
 /* ---- what a program does to the library ---- */

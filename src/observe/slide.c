@@ -31,7 +31,6 @@ enum {
     PAGE = 4096,
     WORDS = 1 << 20,       /* of pointers on a new stack, at most */
     SEGMENTS = 64,         /* of a program */
-    PARTS = 32,            /* mappings of a program */
     LIBRARY_BITS = 28,     /* of chance, in pages: as the kernel's */
     STACK_BITS = 22,       /* likewise */
     HEAP_PAGES = 0x2000,   /* that the heap may begin later */
@@ -121,34 +120,22 @@ aq_step aq_after_exec(aq_tracer *t, aq_task *k, long *result)
 
 /* ---- what there is ---- */
 
-typedef struct part {
-    uint64_t from, to;
-} part;
-
 typedef struct layout {
-    struct prctl_mm_map map; /* as the kernel knows it */
-    uint64_t sp;
-    part stack, program; /* program: empty when it is not moved */
-    part parts[PARTS];
-    int count;
-    bool strange;              /* more than we know */
+    const aq_image *image;
+    struct prctl_mm_map map;   /* as the kernel knows it */
+    aq_span program;           /* empty when it is not moved */
     uint64_t *words;           /* from the stack pointer to the end of the vector; owned */
     size_t vector, word_count; /* where the vector begins among them, how many there are */
 } layout;
 
-static bool find_parts(const aq_mapping *m, void *arg)
+void aq_slide_part(const aq_mapping *m, aq_image *image)
 {
-    layout *l = arg;
-
-    if (l->sp >= m->from && l->sp < m->to)
-        l->stack = (part){m->from, m->to};
     if (m->from < program_low || m->to > program_high)
-        return false;
-    if (l->count == PARTS)
-        l->strange = true;
+        return;
+    if (image->count == AQ_IMAGE_PARTS)
+        image->strange = true;
     else
-        l->parts[l->count++] = (part){m->from, m->to};
-    return l->strange;
+        image->parts[image->count++] = (aq_span){m->from, m->to};
 }
 
 static bool read_map(const aq_task *k, struct prctl_mm_map *m)
@@ -188,12 +175,12 @@ static bool read_map(const aq_task *k, struct prctl_mm_map *m)
 /* Count, arguments, 0, environment, 0, the vector. */
 static bool read_words(const aq_task *k, layout *l)
 {
-    size_t cap = (size_t)(l->map.arg_start - l->sp) / sizeof *l->words, i, n;
+    size_t cap = (size_t)(l->map.arg_start - l->image->sp) / sizeof *l->words, i, n;
 
-    if (l->map.arg_start <= l->sp || cap > WORDS)
+    if (l->map.arg_start <= l->image->sp || cap > WORDS)
         return false;
     l->words = aq_alloc(cap * sizeof *l->words);
-    if (!aq_tracee_get(k, l->sp, l->words, cap * sizeof *l->words))
+    if (!aq_tracee_get(k, l->image->sp, l->words, cap * sizeof *l->words))
         return false;
     for (i = 1, n = 0; i < cap && n < 2; i++)
         n += l->words[i] == 0;
@@ -239,15 +226,13 @@ static void drop(layout *l, uint64_t type)
     end[-2] = end[-1] = 0;
 }
 
-static bool look_around(const aq_task *k, uint64_t sp, layout *l)
+static bool look_around(const aq_task *k, layout *l)
 {
-    l->sp = sp;
-    if (!read_map(k, &l->map) || !read_words(k, l))
-        return false;
-    aq_tracee_maps(k, find_parts, l);
-    if (l->count > 0 && !l->strange)
-        l->program = (part){l->parts[0].from, l->parts[l->count - 1].to};
-    return l->stack.from != 0;
+    const aq_image *i = l->image;
+
+    if (i->count > 0 && !i->strange)
+        l->program = (aq_span){i->parts[0].from, i->parts[i->count - 1].to};
+    return i->stack.from && read_map(k, &l->map) && read_words(k, l);
 }
 
 /* ---- where it goes ---- */
@@ -277,7 +262,7 @@ static distance draw(aq_tracer *t, aq_task *k, const layout *l)
     return d;
 }
 
-static bool inside(const part *p, uint64_t at)
+static bool inside(const aq_span *p, uint64_t at)
 {
     return at >= p->from && at < p->to;
 }
@@ -285,7 +270,7 @@ static bool inside(const part *p, uint64_t at)
 static void move_words(layout *l, const distance *d)
 {
     for (size_t i = 1; i < l->vector; i++)
-        if (inside(&l->stack, l->words[i]))
+        if (inside(&l->image->stack, l->words[i]))
             l->words[i] -= d->stack;
     for (size_t i = l->vector; i + 1 < l->word_count; i += 2) {
         uint64_t *value = &l->words[i + 1];
@@ -299,7 +284,7 @@ static void move_words(layout *l, const distance *d)
         case AT_EXECFN:
         case AT_PLATFORM:
         case AT_BASE_PLATFORM:
-            *value -= inside(&l->stack, *value) ? d->stack : 0;
+            *value -= inside(&l->image->stack, *value) ? d->stack : 0;
             break;
         default:
             break;
@@ -343,7 +328,7 @@ static long call(hand *h, long nr, const uint64_t args[6])
 static bool tell_kernel(hand *h, const layout *l)
 {
     struct prctl_mm_map m = l->map;
-    uint64_t at = (l->sp - SCRATCH) & ~15ULL, vector = at + sizeof m;
+    uint64_t at = (l->image->sp - SCRATCH) & ~15ULL, vector = at + sizeof m;
     size_t bytes = (l->word_count - l->vector) * sizeof *l->words;
     const uint64_t args[6] = {PR_SET_MM, PR_SET_MM_MAP, at, sizeof m};
 
@@ -355,7 +340,7 @@ static bool tell_kernel(hand *h, const layout *l)
            aq_tracee_put(h->k, at, &m, sizeof m) && call(h, SYS_prctl, args) == 0;
 }
 
-static bool move_one(hand *h, const part *p, uint64_t to)
+static bool move_one(hand *h, const aq_span *p, uint64_t to)
 {
     const uint64_t args[6] = {p->from, p->to - p->from, p->to - p->from,
                               MREMAP_MAYMOVE | MREMAP_FIXED, to};
@@ -369,8 +354,8 @@ static bool move_program(aq_tracer *t, hand *h, const layout *l, uint64_t by)
     if (!t->moves_each && move_one(h, &l->program, l->program.from + by))
         return true;
     t->moves_each = true;
-    for (int i = l->count; i-- > 0;)
-        if (!move_one(h, &l->parts[i], l->parts[i].from + by))
+    for (int i = l->image->count; i-- > 0;)
+        if (!move_one(h, &l->image->parts[i], l->image->parts[i].from + by))
             return false;
     return true;
 }
@@ -403,9 +388,9 @@ static bool move(aq_tracer *t, hand *h, layout *l)
     move_map(l, &d);
     if (!tell_kernel(h, l))
         return true;
-    clean(h->k, l->sp);
-    if (!aq_tracee_put(h->k, l->sp, l->words, l->word_count * sizeof *l->words) ||
-        (d.stack && !move_one(h, &l->stack, l->stack.from - d.stack)) ||
+    clean(h->k, l->image->sp);
+    if (!aq_tracee_put(h->k, l->image->sp, l->words, l->word_count * sizeof *l->words) ||
+        (d.stack && !move_one(h, &l->image->stack, l->image->stack.from - d.stack)) ||
         (d.program && !move_program(t, h, l, d.program)))
         return false;
     if (aq_regs_load(h->k, &r) != 0)
@@ -415,16 +400,16 @@ static bool move(aq_tracer *t, hand *h, layout *l)
     return aq_regs_begin(h->k, &r) == 0;
 }
 
-bool aq_slide_image(aq_tracer *t, aq_task *k, uint64_t sp, int *status)
+bool aq_slide_image(aq_tracer *t, aq_task *k, const aq_image *image, int *status)
 {
     hand h = {k, status, true};
-    layout l = {0};
+    layout l = {.image = image};
     bool whole;
 
     if (!t->plan.machine || !k->proc->vdso || k->proc->filtered)
         return true;
-    whole = (k->part != RAISED || give_limit_back(&h, sp)) &&
-            (!look_around(k, sp, &l) || move(t, &h, &l));
+    whole = (k->part != RAISED || give_limit_back(&h, image->sp)) &&
+            (!look_around(k, &l) || move(t, &h, &l));
     free(l.words);
     if (h.alive && !whole) {
         aq_unseen(t, k, "memory");
