@@ -159,7 +159,12 @@ static int round_of(aq_net *net)
         const struct aq_socket *s;
 
         if (ready[i].data.u64 >= AQ_NET_SOCKETS) {
-            aq_conn_move(ready[i].data.ptr, ready[i].events & ~(uint32_t)EPOLLOUT);
+            aq_conn *c = ready[i].data.ptr;
+
+            aq_conn_move(c, ready[i].events & ~(uint32_t)EPOLLOUT);
+            /* Closed on both sides, and still something to say: nobody will hear it. */
+            if (c->ended && ready[i].events & (EPOLLERR | EPOLLHUP))
+                aq_conn_drop(c, "reset");
             continue;
         }
         s = &net->sockets[ready[i].data.u64];
@@ -195,8 +200,10 @@ static void by_time(aq_net *net)
                 aq_conn_close(c, "silence");
             c->deadline_ns = net->now_ns + AQ_NET_IDLE * AQ_NET_NS;
             net->moved++;
+            aq_conn_move(c, false);
+        } else if (c->due_ns && aq_conn_waits(c)) {
+            aq_conn_move(c, false);
         }
-        aq_conn_move(c, false);
     }
     sweep(net);
 }
@@ -217,17 +224,21 @@ static int64_t wake(const aq_net *net)
 static int step(aq_net *net, const aq_line_step *s, aq_err *err)
 {
     aq_line_message done = {.type = AQ_LINE_DONE};
+    uint64_t still = 0; /* what had moved when the tide came last */
 
     net->now_ns = s->now_ns;
     net->moved = 0;
     tide(net);
     by_time(net);
     for (int i = 0; i < STEP_ROUNDS; i++) {
+        uint64_t before = net->moved;
+
         if (round_of(net) > 0)
             continue;
+        if (before == still)
+            break; /* nothing of ours is under way since the last tide */
         tide(net);
-        if (round_of(net) == 0)
-            break;
+        still = before;
     }
     done.done = (aq_line_done){.number = s->number,
                                .moved = net->moved,

@@ -28,7 +28,8 @@
 #include "internet/ports.h"
 #include "kernel/network.h"
 
-enum { ADDRESS = 0x0a00020f, PREFIX = 24 };
+/* After so many steps in which nothing moved it sleeps between steps. */
+enum { ADDRESS = 0x0a00020f, PREFIX = 24, PATIENCE = 200 };
 
 static void die(const aq_err *err)
 {
@@ -192,7 +193,7 @@ static int serve(int line, FILE *records, pid_t command, int64_t now, int64_t ad
             fflush(records);
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }
-        if (quiet > 20)
+        if (quiet > PATIENCE)
             poll(NULL, 0, 1);
         else if (quiet > 0)
             sched_yield();
