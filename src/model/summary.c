@@ -8,7 +8,11 @@
 
 #include "base/text.h"
 
-enum { SLOTS = 4096, TEXT_MAX = 512 }; /* SLOTS: a power of two, well above AQ_SUMMARY_ROWS */
+enum {
+    SLOTS = 4096,
+    REQUEST = 240,
+    TEXT_MAX = 512
+}; /* SLOTS: a power of two, well above AQ_SUMMARY_ROWS */
 
 void aq_summary_begin(aq_summary *s, aq_arena *a)
 {
@@ -181,6 +185,37 @@ static bool outward(const aq_event *e)
     return e->object_len > 0;
 }
 
+/* "HOST/PATH" of a request. What was sent in the clear is seen twice: as it leaves, and by the
+ * other side. What only the other side saw came through TLS. */
+static void take_request(aq_summary *s, const aq_event *e, bool sent)
+{
+    const aq_event_arg *target = arg(e, "target");
+    char text[TEXT_MAX];
+    aq_summary_row *seen;
+    int n;
+
+    n = snprintf(text, sizeof text, "https://%.*s%.*s",
+                 (int)(e->object_len < REQUEST ? e->object_len : REQUEST), e->object,
+                 (int)(!target || !target->bytes ? 0
+                       : target->len < REQUEST   ? target->len
+                                                 : REQUEST),
+                 target && target->bytes ? target->bytes : "");
+    if (n <= 8 || n >= (int)sizeof text)
+        return;
+    seen = row_of(s, &s->clear, text + 8, (size_t)n - 8);
+    if (sent) {
+        if (seen)
+            seen->count++;
+        return;
+    }
+    if (seen && seen->count > 0) {
+        seen->count--;
+        memmove(text + 4, text + 5, (size_t)n - 5);
+        n--;
+    }
+    add(s, &s->hosts, text, (size_t)n, 1);
+}
+
 /* Attempts count whether they succeeded or not: in a sealed world most do not. */
 static void take_network(aq_summary *s, const aq_event *e)
 {
@@ -189,6 +224,8 @@ static void take_network(aq_summary *s, const aq_event *e)
 
     if (!e->object || !outward(e))
         return;
+    if (is(e, "http-request") || is(e, "peer-http"))
+        take_request(s, e, is(e, "http-request"));
     if (is_one_of(e, reaches))
         add_object(s, &s->hosts, e);
     else if (e->result >= 0 && (is(e, "listen") || (is(e, "bind") && datagram(e))))

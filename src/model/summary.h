@@ -33,6 +33,8 @@ typedef struct aq_summary {
     aq_arena *arena; /* the caller's; everything lives in it */
     aq_summary_list files_read, files_written, files_removed, files_absent, files_denied;
     aq_summary_list hosts, listens, processes, refused;
+    aq_summary_list
+        clear; /* requests that were sent in the clear and not yet told by the other side */
     aq_summary_sleep *sleeps; /* each length of each process once */
     size_t sleep_count;
     uint64_t more_sleeps;

@@ -183,6 +183,17 @@ static bool move(const aq_task *k, const struct iovec *v, size_t count, uint8_t 
     return len == 0;
 }
 
+/* Other protocols of netlink use the same numbers for something else. */
+static bool tells_routes(const aq_task *k, int fd)
+{
+    aq_auto_fd int mine = aq_fd_borrow(k, fd);
+    int protocol = -1;
+    socklen_t len = sizeof protocol;
+
+    return mine >= 0 && getsockopt(mine, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+           protocol == NETLINK_ROUTE;
+}
+
 void aq_face_netlink(aq_tracer *t, aq_task *k, long *result)
 {
     aq_auto_free uint8_t *in = NULL, *out = NULL;
@@ -190,7 +201,8 @@ void aq_face_netlink(aq_tracer *t, aq_task *k, long *result)
     size_t count, n, len;
 
     if (!t->plan.machine || *result < (long)sizeof(struct nlmsghdr) || *result > ANSWER ||
-        aq_fd_of(t, k, aq_arg_int(k, 0))->family != AF_NETLINK)
+        aq_fd_of(t, k, aq_arg_int(k, 0))->family != AF_NETLINK ||
+        !tells_routes(k, aq_arg_int(k, 0)))
         return;
     len = (size_t)*result;
     count = buffers(k, v);

@@ -1,0 +1,322 @@
+"""The network of a world's machine and the internet behind it: what a program finds, what is recorded of
+it, and that none of it is the host's."""
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import PROGRAM
+
+PYTHON = "/usr/bin/python3"
+NAMES = ["--resolve", "api.example.org,*.wild.example.org"]
+
+
+class World:
+    def __init__(self, place):
+        self.place = place
+        self.events = place / "events.jsonl"
+
+    def start(self, *command, options=(), program=PROGRAM):
+        return [program, "run", "--quarantine", "--seed", "net", "--start", "2026-05-04T08:00:00Z", "--cwd", "/tmp",
+                *options, "--", *map(str, command)]
+
+    def run(self, *command, options=(), program=PROGRAM, timeout=60):
+        return subprocess.run(self.start(*command, options=options, program=program), cwd=self.place,
+                              timeout=timeout, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def json(self, *command, options=(), program=PROGRAM, timeout=60):
+        """The object, the events, and what the command printed."""
+        done = self.run(*command, options=["--json", "--events", self.events, *options], program=program,
+                        timeout=timeout)
+        assert done.returncode != 70, done.stderr
+        lines = [json.loads(x) for x in self.events.read_text().splitlines()]
+        return json.loads(done.stdout), lines[1:-1], done.stderr
+
+    def python(self, code, options=(), **more):
+        return self.run(PYTHON, "-c", code, options=["--quiet", *options], **more).stdout
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def acts(events, op):
+    return [e for e in events if e["op"] == op]
+
+
+# ---- what a program finds ----
+
+DEVICE = """
+import array, fcntl, socket, struct
+s = socket.socket()
+print([n for _, n in socket.if_nameindex()])
+def ask(request, size=40):
+    b = bytearray(struct.pack("16s24x", b"eth0")); fcntl.ioctl(s, request, b); return bytes(b)
+print(ask(0x8927)[18:24].hex(":"), int.from_bytes(ask(0x8913)[16:18], "little") & 0x40 != 0)
+info = array.array("B", struct.pack("I32s32s32s32s32s12s5I", 3, *[b""] * 6, *[0] * 5))
+b = struct.pack("16sP16x", b"eth0", info.buffer_info()[0])
+fcntl.ioctl(s, 0x8946, b)
+print(bytes(info)[4:36].rstrip(b"\\0").decode())
+"""
+
+
+def test_the_device_is_a_plain_one(world):
+    facts = json.loads(subprocess.run([PROGRAM, "decoys", "show", "--seed", "net", "--json"], check=True,
+                                      stdout=subprocess.PIPE).stdout)["facts"]
+    names, mac, driver = world.python(DEVICE).splitlines()
+    assert names == "['lo', 'eth0']" and mac == facts["net.mac"] + " True" and driver == facts["net.driver"]
+    links = world.run("ip", "-o", "link", options=["--quiet"]).stdout
+    assert " eth0: " in links and "@" not in links and "veth" not in links and "netnsid" not in links
+    routes = world.run("ip", "route", options=["--quiet"]).stdout
+    assert routes.startswith(f"default via {facts['net.gateway']} dev eth0") and "quickack" not in routes
+    assert "nodad" not in world.run("ip", "addr", options=["--quiet"]).stdout
+
+
+REACH = """
+import socket, sys
+for a in sys.argv[1:]:
+    host, port = a.rsplit(":", 1)
+    s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try: s.connect((host, int(port))); print("open")
+    except OSError as e: print(e.errno)
+"""
+
+
+def test_who_can_be_reached(world):
+    """Public addresses answer where hosts do; the machine itself, odd ports and reserved ranges do not."""
+    wanted = {"8.8.8.8:80": "open", "93.184.216.34:443": "open", "2606:4700::6810:84e5:443": "open",
+              "169.254.169.254:80": "open", "8.8.8.8:81": "111", "127.0.0.1:80": "111", "::1:80": "111",
+              "10.1.2.3:80": "113", "172.20.1.1:443": "113", "198.51.100.7:80": "113", "240.0.0.1:80": "113",
+              "fd00::1:80": "101"}
+    begun = time.monotonic()
+    done = world.run(PYTHON, "-c", REACH, *wanted, options=["--quiet"])
+    assert dict(zip(wanted, done.stdout.split())) == wanted
+    assert time.monotonic() - begun < 20  # the kernel's own patience would be minutes
+
+
+def test_nothing_of_ours_in_the_tables(world):
+    """Whoever serves the internet is not in the program's network."""
+    code = ("import socket; s = socket.create_connection(('8.8.8.8', 80))\n"
+            "for f in 'tcp', 'tcp6', 'udp', 'udp6': print(len(open(f'/proc/self/net/{f}').readlines()) - 1)")
+    assert world.python(code).split() == ["1", "0", "0", "0"]
+
+
+def test_ports_follow_from_the_seed(world):
+    code = ("import socket\nfor i in range(5):\n"
+            " s = socket.create_connection(('8.8.8.8', 80)); print(s.getsockname()[1])\n"
+            "s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])\n"
+            "s = socket.socket(); s.listen(); print(s.getsockname()[1])\n")
+    first, again = world.python(code).split(), world.python(code).split()
+    assert first == again and len(set(first)) == 7 and all(32768 <= int(p) <= 60999 for p in first)
+    other = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", "other", "--quiet", "--cwd", "/tmp", "--",
+                            PYTHON, "-c", code], stdout=subprocess.PIPE, text=True).stdout.split()
+    assert len(other) == 7 and not set(first) & set(other)
+
+
+def test_names(world):
+    code = ("import socket\nfor n in ('api.example.org', 'a.wild.example.org', 'example.org', 'nobody.test'):\n"
+            " try: print(len(socket.getaddrinfo(n, 443, type=socket.SOCK_STREAM)))\n"
+            " except OSError as e: print(e.errno)")
+    said, events, out = world.json(PYTHON, "-c", code, options=NAMES)
+    assert [int(x) > 0 for x in out.split()[:4]] == [True, True, False, False]
+    asked = {e["object"]: e["args"]["code"] for e in acts(events, "peer-dns")}
+    assert asked["api.example.org"] == asked["a.wild.example.org"] == 0 and asked["nobody.test"] == 3
+    assert "nobody.test" in said["summary"]["hosts"]
+
+
+def test_names_must_be_names(world):
+    for name in ("UPPER..case", "-a.b", "a_b.c/d", "*", "a" * 64 + ".b", "x.y."):
+        done = world.run("true", options=["--resolve", name])
+        assert done.returncode == 64 and "--resolve" in done.stderr, name
+    assert world.run("true", options=["--quiet", "--resolve", "A.Example.ORG"]).returncode == 0
+
+
+def test_pings(world):
+    code = ("import socket, struct\n"
+            "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(5)\n"
+            "for a in '8.8.8.8', '10.9.9.9':\n"
+            " try: s.connect((a, 0)); s.send(struct.pack('!BBHHH', 8, 0, 0, 0, 1) + b'x' * 8); print(s.recv(100)[0])\n"
+            " except OSError as e: print(e.errno)")
+    assert world.python(code).split() == ["0", "None"]  # an answer; and none until the time is over
+
+
+# ---- tools, through TLS ----
+
+TOOLS = {
+    "curl": ["curl", "-sS", "https://api.example.org/v1"],
+    "wget": ["wget", "-qO-", "https://api.example.org/v1"],
+    "git": ["git", "ls-remote", "https://api.example.org/a/b.git"],
+    "python": [PYTHON, "-c", "import urllib.request as u; print(u.urlopen('https://api.example.org/v1').status)"],
+    "node": ["node", "-e", "fetch('https://api.example.org/v1').then(r => console.log(r.status))"],
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_tools_trust_the_internet(world, tool):
+    if not shutil.which(TOOLS[tool][0]):
+        pytest.skip(f"no {tool} on this machine")
+    said, events, out = world.json(*TOOLS[tool], options=NAMES)
+    assert said["exit_status"] == 0 and said["complete"] and len(out) > 3, out
+    tls = acts(events, "peer-tls")
+    assert tls and all(e["object"] == "api.example.org" for e in tls)
+    assert any(h.startswith("https://api.example.org/") for h in said["summary"]["hosts"])
+
+
+def test_what_was_said_is_recorded(world):
+    code = ("import http.client\nc = http.client.HTTPSConnection('api.example.org')\n"
+            "c.request('POST', '/in?a=1', b'secret ' * 3, {'X-Own': 'yes'}); print(c.getresponse().status)")
+    said, events, _ = world.json(PYTHON, "-c", code, options=NAMES)
+    (request,) = acts(events, "peer-http")
+    assert request["object"] == "api.example.org" and request["args"]["method"] == "POST"
+    assert request["args"]["target"] == "/in?a=1" and request["args"]["body"] == "secret " * 3
+    assert "https://api.example.org/in?a=1" in said["summary"]["hosts"]
+
+
+def test_in_the_clear_it_is_told_so(world):
+    said, events, _ = world.json("curl", "-s", "http://api.example.org/plain", options=NAMES)
+    assert "http://api.example.org/plain" in said["summary"]["hosts"]
+    assert not [h for h in said["summary"]["hosts"] if h.startswith("https:")]
+
+
+def test_who_said_it(world):
+    """What the other side saw belongs to the process whose socket it was."""
+    _, events, _ = world.json("sh", "-c", "curl -s -o /dev/null http://8.8.8.8/one; curl -s -o /dev/null http://8.8.8.8/two")
+    seen = {e["args"]["target"]: e["process"] for e in acts(events, "peer-http")}
+    sent = {e["args"]["target"]: e["process"] for e in acts(events, "http-request")}
+    assert seen == sent and len(set(seen.values())) == 2
+
+
+# ---- time ----
+
+def test_waiting_for_nobody_costs_nothing(world):
+    code = ("import socket, time\nt = time.time(); s = socket.socket(type=socket.SOCK_DGRAM); s.settimeout(300)\n"
+            "s.sendto(b'?', ('8.8.8.8', 51820))\ntry: s.recv(1)\nexcept OSError as e: print(type(e).__name__, round(time.time() - t))")
+    begun = time.monotonic()
+    assert world.python(code).split() == ["TimeoutError", "300"] and time.monotonic() - begun < 20
+
+
+def test_answers_take_their_time(world):
+    code = ("import time, urllib.request as u\nt = time.time(); u.urlopen('http://8.8.8.8/').read()\n"
+            "print(0.002 < time.time() - t < 2)")
+    assert world.python(code).strip() == "True"
+
+
+# ---- twins ----
+
+LARGE = ("import socket\ns = socket.create_connection(('8.8.8.8', 9999)); s.sendall(b'x' * 3000000)\n"
+         "s.setblocking(False); n = [s.send(b'y' * 100000) for _ in range(4)]; print(n)")
+PARALLEL = ("import threading, urllib.request as u\ndef f(i): print(i, len(u.urlopen(f'https://api.example.org/{i}').read()))\n"
+            "t = [threading.Thread(target=f, args=(i,)) for i in range(5)]\n[x.start() for x in t]; [x.join() for x in t]")
+ASYNC = ("import asyncio\nasync def one(i):\n r, w = await asyncio.open_connection('8.8.8.8', 80)\n"
+         " w.write(b'GET /%d HTTP/1.0\\r\\nHost: a\\r\\n\\r\\n' % i); d = await r.read(); w.close(); return len(d)\n"
+         "async def main(): print(await asyncio.gather(*[one(i) for i in range(6)]))\nasyncio.run(main())")
+TWINS = {"curl": TOOLS["curl"], "wget": TOOLS["wget"], "git": TOOLS["git"], "dig": ["dig", "+short", "api.example.org"],
+         "upload": [PYTHON, "-c", LARGE], "threads": [PYTHON, "-c", PARALLEL], "asyncio": [PYTHON, "-c", ASYNC]}
+
+
+@pytest.mark.parametrize("what", TWINS)
+def test_twins(world, what):
+    if not shutil.which(TWINS[what][0]):
+        pytest.skip(f"no {what} on this machine")
+    load = subprocess.Popen([PYTHON, "-c", "while True: pass"])
+    try:
+        runs = []
+        for _ in range(3):
+            said, events, out = world.json(*TWINS[what], options=NAMES)
+            runs.append(json.dumps([events, out, said["exit_status"]], sort_keys=True))
+            assert said["exit_status"] == 0 and (said["complete"] or what == "upload"), out
+    finally:
+        load.kill()
+        load.wait()
+    assert runs[0] == runs[1] == runs[2]
+
+
+# ---- what must not be ----
+
+def test_nothing_leaves_this_machine(world):
+    """Whoever listens on every device of the host hears nothing of what the world sends."""
+    try:
+        ear = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    except PermissionError:
+        pytest.skip("listening on the host's devices needs root")
+    mark = os.urandom(12).hex().encode()
+    code = ("import socket\nfor a in '93.184.216.34', '8.8.8.8', '169.254.169.254', '127.0.0.1':\n"
+            " for p in 53, 80, 9999, 7:\n  u = socket.socket(type=socket.SOCK_DGRAM)\n"
+            f"  try: u.sendto({mark!r}, (a, p))\n  except OSError: pass\n"
+            f"  try: socket.create_connection((a, p), 2).sendall({mark!r})\n  except OSError: pass\n")
+    with ear:
+        said, events, _ = world.json(PYTHON, "-c", code)
+        assert mark in json.dumps(events).encode()
+        until = time.monotonic() + 0.3
+        while select.select([ear], [], [], 0.1)[0] or time.monotonic() < until:
+            if select.select([ear], [], [], 0)[0]:
+                assert mark not in ear.recv(65536)
+
+
+def alone(tmp_path):
+    """The program without its internet, where others may run it."""
+    place = tmp_path / "alone"
+    place.mkdir()
+    shutil.copy(PROGRAM, place / "aquarium")
+    return place
+
+
+def test_more_than_is_recorded_is_told(world):
+    """Of one connection a mebibyte is recorded; beyond that the record is not whole."""
+    said, events, _ = world.json(PYTHON, "-c", LARGE)
+    assert said["complete"] is False and acts(events, "unseen")[0]["args"]["what"] == "internet-records"
+
+
+def test_a_missing_internet_is_told(world, tmp_path):
+    said, events, _ = world.json("curl", "-sS", "http://8.8.8.8/", program=alone(tmp_path) / "aquarium")
+    assert said["exit_status"] == 7 and said["complete"] is False
+    (unseen,) = acts(events, "unseen")
+    assert unseen["args"]["what"] == "internet" and "aquarium-internet" in unseen["args"]["why"]
+    # Whoever does not reach out is whole.
+    said, _, _ = world.json("ip", "a", program=tmp_path / "alone/aquarium")
+    assert said["complete"] is True
+
+
+@pytest.mark.parametrize("how", ["exit 0", "printf H >&3; sleep 9", "printf 'H\\006\\001\\000\\000\\000\\000\\000' >&3; exit 1"])
+def test_a_broken_internet_is_told(world, tmp_path, how):
+    place = alone(tmp_path)
+    (place / "aquarium-internet").write_text(f"#!/bin/sh\n{how}\n")
+    (place / "aquarium-internet").chmod(0o755)
+    said, events, _ = world.json("curl", "-sS", "-m", "5", "http://8.8.8.8/", program=place / "aquarium")
+    assert said["exit_status"] != 0 and said["complete"] is False
+    assert {e["args"]["what"] for e in acts(events, "unseen")} == {"internet"}
+
+
+def internets():
+    found = set()
+    for p in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if p.read_text().startswith("aquarium-int"):
+                found.add(int(p.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_it_dies_with_its_world(world, how):
+    before = internets()
+    code = "import socket\nsocket.create_connection(('8.8.8.8', 80)); print('there', flush=True)\nwhile True: pass"
+    front = subprocess.Popen(world.start(PYTHON, "-c", code, options=["--quiet"]), stdout=subprocess.PIPE)
+    assert front.stdout.readline() == b"there\n"
+    mine = internets() - before
+    assert mine
+    front.send_signal(how)
+    front.wait(20)
+    until = time.monotonic() + 10
+    while mine & internets() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not mine & internets()
