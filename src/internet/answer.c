@@ -52,12 +52,16 @@ static bool has_header(const aq_reply *r, const char *name)
     return false;
 }
 
-static void etag_of(const aq_reply *r, aq_buf *out)
+/* Another one for another body; drawn like everything else that differs by world. */
+static void etag_of(const aq_ask *q, const aq_reply *r, aq_buf *out)
 {
     aq_digest d = aq_sha256(aq_buf_str((aq_buf *)&r->body), r->body.len);
-    char hex[AQ_SHA256_HEX];
+    aq_ask same = *q;
+    aq_scene s;
 
-    aq_buf_addf(out, "\"%.24s\"", aq_digest_hex(&d, hex));
+    same.body = (aq_buf){.data = (char *)d.b, .len = sizeof d.b, .cap = sizeof d.b};
+    aq_scene_begin(&s, q->conn, &same, "etag");
+    aq_fill(&s, "\"%{own.hex:24}\"", out);
 }
 
 /* What every server says besides. */
@@ -74,7 +78,7 @@ static void add_usual(aq_ask *q, aq_reply *r, const char *type)
         aq_reply_header(r, "Content-Type", type);
     if (r->status != 200 || r->stream || strcmp(q->method, "POST") == 0)
         return;
-    etag_of(r, &etag);
+    etag_of(q, r, &etag);
     aq_reply_header(r, "ETag", aq_buf_str(&etag));
     if (known && strcmp(known, aq_buf_str(&etag)) == 0) {
         r->status = 304;
@@ -111,7 +115,8 @@ static bool make(const aq_answer_rule *rule, aq_ask *q, aq_reply *r)
     return true;
 }
 
-static void note(aq_ask *q, const aq_reply *r)
+/* The answer itself is not in it: it follows from the rule and the world, and differs by world. */
+static void note(aq_ask *q, const aq_reply *r, const char *rule)
 {
     aq_note n = aq_note_of(q->conn, "peer-http");
     aq_digest d = aq_hash_peek(q->digest);
@@ -123,7 +128,7 @@ static void note(aq_ask *q, const aq_reply *r)
     aq_note_text(&n, "target", q->target);
     aq_note_bytes(&n, "headers", q->head, q->head_len);
     aq_note_text(&n, "over", q->over);
-    aq_note_bytes(&n, "answer", r->body.data, r->body.len);
+    aq_note_text(&n, "answer", rule);
     if (q->body_len > 0) {
         aq_note_bytes(&n, "body", q->body.data, q->body.len);
         aq_note_number(&n, "size", (int64_t)q->body_len);
@@ -136,13 +141,14 @@ static void note(aq_ask *q, const aq_reply *r)
 void aq_answer(aq_ask *q, aq_reply *r)
 {
     const aq_rules *all = q->conn->net->rules;
-    bool made = false;
+    const char *rule = NULL;
 
-    for (size_t i = 0; i < all->answer_count && !made; i++)
-        made = fits(&all->answers[i], q) && make(&all->answers[i], q, r);
-    if (!made) {
+    for (size_t i = 0; i < all->answer_count && !rule; i++)
+        if (fits(&all->answers[i], q) && make(&all->answers[i], q, r))
+            rule = all->answers[i].name;
+    if (!rule) {
         r->status = 404;
         add_usual(q, r, "text/plain");
     }
-    note(q, r);
+    note(q, r, rule);
 }

@@ -84,7 +84,29 @@ const char *aq_ask_member(const aq_ask *q, const char *name, size_t *len)
     return at;
 }
 
-static void draw(aq_stream *s, const char *what, unsigned count, aq_buf *out)
+/* How many bits a sign takes in a header of HTTP/2 (RFC 7541, B), from the blank on. */
+static const uint8_t bits[] = {
+    6, 10, 10, 12, 13, 6, 8,  11, 10, 10, 8, 11, 8,  6,  6,  6, 5,  5, 5, 6,  6,  6,  6, 6,
+    6, 6,  7,  8,  15, 6, 12, 10, 13, 6,  7, 7,  7,  7,  7,  7, 7,  7, 7, 7,  7,  7,  7, 7,
+    7, 7,  7,  7,  7,  7, 7,  7,  8,  7,  8, 13, 19, 13, 14, 6, 15, 5, 6, 5,  6,  5,  6, 6,
+    6, 5,  7,  7,  6,  6, 6,  5,  6,  7,  6, 5,  5,  6,  7,  7, 7,  7, 7, 15, 11, 14, 13};
+
+/* One sign: the worlds share how long it is when HTTP/2 packs it, and each has its own. */
+static char pick(aq_scene *s, bool own, const char *symbols)
+{
+    uint32_t count = (uint32_t)strlen(symbols);
+    char shared = symbols[aq_stream_below(&s->pair, count)], same[65];
+    uint32_t n = 0;
+
+    if (!own)
+        return shared;
+    for (uint32_t i = 0; i < count && n < sizeof same; i++)
+        if (bits[symbols[i] - ' '] == bits[shared - ' '])
+            same[n++] = symbols[i];
+    return same[aq_stream_below(&s->own, n)];
+}
+
+static const char *symbols_of(const char *what)
 {
     static const struct {
         const char *name, *symbols;
@@ -99,24 +121,24 @@ static void draw(aq_stream *s, const char *what, unsigned count, aq_buf *out)
         {"url64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"},
     };
 
-    for (size_t i = 0; i < sizeof alphabets / sizeof *alphabets; i++) {
-        if (strcmp(alphabets[i].name, what) != 0)
-            continue;
-        for (unsigned n = 0; n < count; n++) {
-            uint32_t of = (uint32_t)strlen(alphabets[i].symbols);
-            uint32_t pick = aq_stream_below(s, of);
+    for (size_t i = 0; i < sizeof alphabets / sizeof *alphabets; i++)
+        if (strcmp(alphabets[i].name, what) == 0)
+            return alphabets[i].symbols;
+    return NULL;
+}
 
-            /* A number never begins with 0. */
-            if (n == 0 && count > 1 && strcmp(what, "digits") == 0 && pick == 0)
-                pick = 1;
-            aq_buf_addc(out, alphabets[i].symbols[pick]);
-        }
-        return;
-    }
-    for (unsigned n = 0; n < count; n++) { /* word: what can be spoken */
-        static const char hard[] = "bdfglmnprstv", soft[] = "aeiou";
+static void draw(aq_scene *s, bool own, const char *what, unsigned count, aq_buf *out)
+{
+    const char *symbols = symbols_of(what);
 
-        aq_buf_addc(out, n % 2 ? soft[aq_stream_below(s, 5)] : hard[aq_stream_below(s, 12)]);
+    for (unsigned n = 0; n < count; n++) {
+        /* What is no set of signs is a word: what can be spoken. */
+        char sign = pick(s, own, symbols ? symbols : n % 2 ? "aeiou" : "bdfglmnprstv");
+
+        /* A number never begins with 0. */
+        if (n == 0 && count > 1 && sign == '0' && strcmp(what, "digits") == 0)
+            sign = '1';
+        aq_buf_addc(out, sign);
     }
 }
 
@@ -128,7 +150,7 @@ static void prose(aq_scene *s, unsigned words, aq_buf *out)
         unsigned len = 2 + aq_stream_below(&s->pair, 7);
         size_t at = out->len;
 
-        draw(&s->own, "word", len, out);
+        draw(s, true, "word", len, out);
         if (i % 11 == 0)
             out->data[at] = (char)(out->data[at] - 'a' + 'A');
         aq_buf_adds(out, i + 1 == words || i % 11 == 10 ? "." : "");
@@ -253,7 +275,6 @@ static void fill_one(aq_scene *s, char *key, aq_buf *out)
 {
     char *argument = strchr(key, ':');
     unsigned count;
-    aq_stream *stream = strncmp(key, "pair.", 5) == 0 ? &s->pair : &s->own;
 
     if (argument)
         *argument++ = '\0';
@@ -263,25 +284,27 @@ static void fill_one(aq_scene *s, char *key, aq_buf *out)
     if (asked(s, key, argument, out) || of_world(s, key, argument, out))
         return;
     if (strncmp(key, "own.", 4) == 0 || strncmp(key, "pair.", 5) == 0) {
-        draw(stream, strchr(key, '.') + 1, count, out);
+        draw(s, key[0] == 'o', strchr(key, '.') + 1, count, out);
     } else if (strncmp(key, "same.", 5) == 0) {
-        aq_stream same = aq_stream_of(s->net->world->own, s->name);
+        aq_scene same = *s;
 
-        draw(&same, key + 5, count, out);
+        same.own = aq_stream_of(s->net->world->own, s->name);
+        same.pair = aq_stream_of(s->net->world->pair, s->shared);
+        draw(&same, true, key + 5, count, out);
     } else if (strcmp(key, "prose") == 0) {
         prose(s, count, out);
     } else if (strcmp(key, "vector") == 0) {
         vector(s, count, out);
     } else if (strcmp(key, "uuid") == 0) {
-        draw(&s->own, "hex", 8, out);
+        draw(s, true, "hex", 8, out);
         aq_buf_addc(out, '-');
-        draw(&s->own, "hex", 4, out);
+        draw(s, true, "hex", 4, out);
         aq_buf_adds(out, "-4");
-        draw(&s->own, "hex", 3, out);
+        draw(s, true, "hex", 3, out);
         aq_buf_adds(out, "-a");
-        draw(&s->own, "hex", 3, out);
+        draw(s, true, "hex", 3, out);
         aq_buf_addc(out, '-');
-        draw(&s->own, "hex", 12, out);
+        draw(s, true, "hex", 12, out);
     } else {
         add_time(s, key, out);
     }
