@@ -4,7 +4,8 @@
  * Theory of operation. Whoever is killed first, everything dies:
  *
  * - The front asks, prints, makes and removes the cgroups. It never touches what the payload says
- *   but through bounded messages.
+ *   but through bounded messages. When the keeper asks it lays the cable of the world's network,
+ *   by a child that has rights in the world only, and starts its internet (net.h).
  * - The warden sleeps until front and keeper are gone and then removes the cgroups: the keeper has
  *   no right to by then. It reads nothing. A user who may make no cgroup has none.
  * - The keeper makes the world and watches the payload, from outside of its pid namespace. Before
@@ -22,6 +23,8 @@
  *
  *   front dead  → the keeper's control socket is at its end: it kills init and leaves
  *   keeper dead → init gets the death signal it asked for; what the keeper traced dies with it
+ *   internet dead → everybody out there refuses; the record says that it is not whole. It dies with
+ *                 the front, and when the keeper's end of its line is closed
  *   init dead   → the kernel kills everything in the pid namespace; the keeper reports what it has
  *
  * No file, folder or mount is made where the host could see it: the root is a memory file system in
