@@ -312,6 +312,7 @@ static int take_world(request *q)
     r = aq_world_choose(q->command, q->arena, &q->world);
     if (r != AQ_PARSE_RUN)
         return r;
+    q->plan.tree = aq_world_tree(q->arena);
     if (!q->world.later) { /* what is wrong with a pack is told before anything begins */
         aq_quarantine_plan(q->arena, q->world.decoys, &q->plan);
         aq_quarantine_resolve(q->arena, q->names, q->name_count, &q->plan);

@@ -2,9 +2,11 @@
 #include "cli/world.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/io.h"
@@ -91,4 +93,21 @@ int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
         aq_decoys_twins(w->decoys, other, &err) < 0)
         return say_wrong(&err);
     return AQ_PARSE_RUN;
+}
+
+const char *aq_world_tree(aq_arena *a)
+{
+    static const char *const places[] = {"", "/" AQ_DATA};
+    char self[PATH_MAX] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = n > 0 ? strrchr(self, '/') : NULL;
+
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        const char *path =
+            aq_arena_printf(a, "%.*s%s/machine", (int)(slash - self), self, places[i]);
+
+        if (access(aq_arena_printf(a, "%s/etc/debian_version", path), R_OK) == 0)
+            return path;
+    }
+    return NULL;
 }

@@ -45,8 +45,9 @@ typedef struct aq_making {
     const aq_pack *pack;
     const aq_draws *draws;
     aq_key_cache *cache;
-    aq_lot *lot;     /* of this decoy */
-    const char *key; /* name of the key pair, or NULL */
+    aq_lot *lot;         /* of this decoy */
+    int64_t start, boot; /* seconds: when the clock begins, when the machine was started */
+    const char *key;     /* name of the key pair, or NULL */
     const char *text;
     size_t len;
 } aq_making;
@@ -64,6 +65,9 @@ void aq_url64(const void *data, size_t len, aq_buf *out);
 /* base64 in lines of `width`, each with its end. */
 void aq_base64_lines(const void *data, size_t len, size_t width, aq_buf *out);
 void aq_put_u32(aq_buf *out, uint32_t n); /* big-endian */
+
+/* login.c */
+int aq_value_login(const aq_making *m, aq_buf *out, aq_err *err);
 
 /* keys.c */
 void aq_key_seed(const aq_draws *d, const char *key, uint8_t out[static 32]);

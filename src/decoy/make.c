@@ -35,8 +35,9 @@ typedef struct maker {
     aq_decoy_file *files;
     size_t *lengths; /* of the files' paths */
     size_t file_cap;
-    size_t bytes;  /* of all files */
-    size_t places; /* of all decoys */
+    size_t bytes;   /* of all files */
+    size_t places;  /* of all decoys */
+    int64_t uptime; /* seconds */
     aq_buf scratch;
     aq_err *err;
 } maker;
@@ -44,6 +45,19 @@ typedef struct maker {
 static const char *pooled(const maker *k, uint32_t at)
 {
     return k->pack->pool + at;
+}
+
+/* A fact that no decoy stands in. */
+static int64_t plain_number(const aq_pack *p, const char *name, int64_t otherwise)
+{
+    for (uint32_t i = 0; i < p->fact_count; i++) {
+        const aq_piece *piece = &p->pieces[p->facts[i].text.first];
+
+        if (strcmp(p->pool + p->facts[i].name, name) == 0 && p->facts[i].text.count == 1 &&
+            piece->kind == AQ_PIECE_TEXT)
+            return strtoll(p->pool + piece->at, NULL, 10);
+    }
+    return otherwise;
 }
 
 /* ---- values ---- */
@@ -84,6 +98,8 @@ static int make_value(maker *k, uint32_t i)
                    .draws = &k->draws,
                    .cache = &k->cache,
                    .lot = &lot,
+                   .start = k->out->start,
+                   .boot = k->out->start - k->uptime,
                    .key = pooled(k, d->key)};
     int r;
 
@@ -271,16 +287,20 @@ static aq_decoy_file *find_file(maker *k, const char *path, size_t len)
     return NULL;
 }
 
-/* Folders above a path: those that every machine has (/etc, /home, /tmp) are not ours. A folder is
- * as old as the youngest thing in it. */
+/* Folders above a path: those that every machine has (/home, /tmp, all of /etc, /run and /var) are
+ * not ours. A folder is as old as the youngest thing in it. */
 static int add_parents(maker *k, const char *path, const aq_decoy_file *child)
 {
     const char *first = strchr(path + 1, '/');
+    bool system = strncmp(path, "/etc/", 5) == 0 || strncmp(path, "/run/", 5) == 0 ||
+                  strncmp(path, "/var/", 5) == 0;
 
     for (const char *slash = first ? strchr(first + 1, '/') : NULL; slash;
          slash = strchr(slash + 1, '/')) {
         aq_decoy_file *f = find_file(k, path, (size_t)(slash - path));
 
+        if (!f && system)
+            continue;
         if (!f)
             f = add_file(
                 k, (aq_decoy_file){.path = aq_arena_strndup(k->arena, path, (size_t)(slash - path)),
@@ -401,6 +421,7 @@ int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_sid
     *k.out = (aq_decoys){.seed = *seed, .side = side, .start = start};
     k.values = aq_arena_alloc(a, (pack->decoy_count + 1) * sizeof *k.values);
     aq_draws_begin(&k.draws, seed, side);
+    k.uptime = plain_number(pack, "uptime.seconds", 86400);
     for (uint32_t i = 0; i < pack->decoy_count && r == 0; i++)
         r = make_value(&k, i);
     if (r == 0)

@@ -42,9 +42,9 @@ static bool below(const char *name, const char *folder)
 /* Folders of the system; a file of the host elsewhere is one that the user shares. */
 static bool of_system(const char *name)
 {
-    static const char *const roots[] = {"/usr",   "/etc",   "/bin",   "/sbin", "/lib",
-                                        "/lib32", "/lib64", "/opt",   "/srv",  "/boot",
-                                        "/root",  "/var",   "/libx32"};
+    static const char *const roots[] = {"/usr",   "/etc",   "/bin",    "/sbin", "/lib",
+                                        "/lib32", "/lib64", "/opt",    "/srv",  "/boot",
+                                        "/root",  "/var",   "/libx32", "/run"};
 
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
         if (below(name, roots[i]))
@@ -69,7 +69,8 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
     else if (p->kind == AQ_PLACE_SYS)
         user = false;
     else if (aq_disk_in_space(t, k, dev))
-        user = !is_public(name) && (!of_system(name) || below(name, "/var/tmp"));
+        user = !is_public(name) &&
+               (!of_system(name) || below(name, "/var/tmp") || below(name, "/run/user"));
     else if (aq_disk_in_root(t, k, dev))
         user = false;
     else if (p->kind == AQ_PLACE_DISK || p->kind == AQ_PLACE_MEMORY)

@@ -23,7 +23,8 @@ static bool within(const char *path, const char *folder)
 
 bool aq_files_in_root(const aq_plan_file *f)
 {
-    return !f->folder && strncmp(f->path, "/etc/", 5) == 0 && !strchr(f->path + 5, '/');
+    return !f->folder && ((strncmp(f->path, "/etc/", 5) == 0 && !strchr(f->path + 5, '/')) ||
+                          aq_root_is_point(f->path));
 }
 
 static bool good_path(const char *path)

@@ -101,7 +101,30 @@ static const aq_plan_file *planned(const aq_plan *plan, const char *path)
     return NULL;
 }
 
-static int list_base(aq_arena *a, aq_root *root, aq_err *err)
+bool aq_root_is_point(const char *path)
+{
+    for (size_t i = 0; i < sizeof base / sizeof *base; i++)
+        if (base[i].kind == POINT && strcmp(base[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* Some only a world with a machine has: of a folder that was made when we were built. */
+static int add_base(aq_arena *a, const aq_plan *plan, aq_root *root, aq_entry e, aq_err *err)
+{
+    struct stat st;
+
+    if (e.kind == OURS && plan->tree) {
+        e.text = aq_arena_printf(a, "%s%s", plan->tree, e.path);
+        if (stat(e.text, &st) < 0 || !S_ISDIR(st.st_mode))
+            return aq_fail_errno(err, "cannot open %s", e.text);
+        e.kind = TREE;
+        e.folder = true;
+    }
+    return (e.kind == POINT || e.kind == SOCKET) && !plan->tree ? 0 : add(root, e, err);
+}
+
+static int list_base(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *err)
 {
     int r = 0;
 
@@ -110,7 +133,8 @@ static int list_base(aq_arena *a, aq_root *root, aq_err *err)
 
         if (e.kind == DEVICE)
             e.text = e.path;
-        r = e.kind == TREE ? add_tree(a, root, e.path, e.path, err) : add(root, e, err);
+        r = e.kind == TREE ? add_tree(a, root, e.path, e.path, err)
+                           : add_base(a, plan, root, e, err);
     }
     return r;
 }
@@ -151,12 +175,12 @@ static int list_rootfs(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *
     for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
         const char *path = base[i].path;
         const char *first = aq_arena_strndup(a, path + 1, strcspn(path + 1, "/"));
+        aq_entry e = {.kind = base[i].kind,
+                      .path = path,
+                      .text = base[i].kind == DEVICE ? path : base[i].text};
+
         if (made_by_us(first))
-            r = add(root,
-                    (aq_entry){.kind = base[i].kind,
-                               .path = path,
-                               .text = base[i].kind == DEVICE ? path : base[i].text},
-                    err);
+            r = add_base(a, plan, root, e, err);
     }
     return r;
 }
@@ -192,7 +216,7 @@ int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err)
     int r;
 
     ret->count = 0;
-    r = plan->rootfs ? list_rootfs(a, plan, ret, err) : list_base(a, ret, err);
+    r = plan->rootfs ? list_rootfs(a, plan, ret, err) : list_base(a, plan, ret, err);
     return r < 0 ? r : list_shares(a, plan, ret, err);
 }
 
@@ -230,32 +254,19 @@ static const char *below(const char *path)
     return path + 1;
 }
 
-static int make_file(int root, const char *path, const char *text, const aq_plan_file *f,
-                     aq_err *err)
-{
-    aq_auto_fd int fd =
-        openat(root, below(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-               f ? f->mode : 0644);
-    int r = fd < 0 ? -errno : aq_write_full(fd, f ? f->data : text, f ? f->len : strlen(text));
-
-    if (r == 0 && f && futimens(fd, (struct timespec[]){aq_files_time(f), aq_files_time(f)}) < 0)
-        r = -errno;
-    return r < 0 ? aq_fail(err, r, "cannot make %s inside: %s", path, strerror(-r)) : 0;
-}
-
 /* Files of the plan in /etc that the base has not. */
-static int make_planned(const aq_world *w, int root, aq_err *err)
+static int make_planned(aq_world *w, int root, aq_err *err)
 {
     int r = 0;
 
     for (size_t i = 0; i < w->plan->file_count && r == 0 && !w->plan->rootfs; i++) {
         const aq_plan_file *f = &w->plan->files[i];
-        bool there = !aq_files_in_root(f);
+        bool there = !aq_files_in_root(f) || aq_root_is_point(f->path);
 
         for (size_t k = 0; k < w->root.count && !there; k++)
             there = strcmp(w->root.entry[k].path, f->path) == 0;
         if (!there)
-            r = make_file(root, f->path, NULL, f, err);
+            r = aq_cover_file(w, root, f->path, NULL, f, err);
     }
     return r;
 }
@@ -361,6 +372,13 @@ static int place_copy(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
     return aq_copy_folder(w, e->mount, to, err);
 }
 
+static int place_text(aq_world *w, int root, const aq_entry *e, aq_err *err)
+{
+    const aq_plan_file *f = w->plan->rootfs ? NULL : planned(w->plan, e->path);
+
+    return e->kind == POINT && !f ? 0 : aq_cover_file(w, root, e->path, e->text, f, err);
+}
+
 static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
 {
     switch (e->kind) {
@@ -370,14 +388,19 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
     case SHARE:
         return e->copied ? place_copy(w, root, disk, e, err) : place_tree(w, root, e, err);
     case FOLDER:
-        if (mkdirat(root, below(e->path), 0755) < 0 && errno != EEXIST)
+    case OURS: /* which the plan has none of */
+        if (mkdirat(root, below(e->path),
+                    *e->text == '0' ? (mode_t)strtoul(e->text, NULL, 8) : 0755) < 0 &&
+            errno != EEXIST)
             return aq_fail_errno(err, "cannot make %s inside", e->path);
         return 0;
     case TEXT:
-        return make_file(root, e->path, e->text, w->plan->rootfs ? NULL : planned(w->plan, e->path),
-                         err);
+    case POINT:
+        return place_text(w, root, e, err);
+    case SOCKET:
+        return aq_cover_socket(w, root, e->path, err);
     case LINK:
-        if (symlinkat(e->text, root, below(e->path)) < 0)
+        if (symlinkat(e->text, root, below(e->path)) < 0 && errno != EEXIST)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
         return 0;
     case HARDWARE: /* filled later, hardware.c */
@@ -452,7 +475,7 @@ static int place_start(const aq_world *w, int root, aq_err *err)
 /* Does it take what is said late, or stand after what does? */
 static bool is_late(const aq_entry *e)
 {
-    return e->home || e->kind == TEXT || e->kind == SHARE;
+    return e->home || e->kind == TEXT || e->kind == POINT || e->kind == SHARE;
 }
 
 static int place_all(aq_world *w, int root, int disk, bool late, aq_err *err)
@@ -510,7 +533,7 @@ int aq_root_enter(aq_world *w, aq_err *err)
 {
     space_size size;
 
-    w->root.disk = -1;
+    w->root.disk = w->root.hidden = w->root.etc = -1;
     w->root.proc = make_proc(w);
     /* The root holds names and a few small texts. */
     w->root.top = aq_mount_new("tmpfs", size_options(&size, 1 << 20, 4096, "0755"),
@@ -524,7 +547,12 @@ int aq_root_enter(aq_world *w, aq_err *err)
 /* What needs nothing of what is said late. */
 static int build_early(aq_world *w, int root, int disk, aq_err *err)
 {
-    int r = place_all(w, root, disk, false, err);
+    int r = 0;
+
+    if (mkdirat(root, "tmp", 0755) < 0 ||
+        (w->root.hidden = openat(root, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return aq_fail_errno(err, "cannot make a place for files");
+    r = place_all(w, root, disk, false, err);
 
     if (r == 0)
         r = check_top(err);
@@ -567,6 +595,8 @@ static void close_mounts(aq_root *root)
     close_fd(&root->top);
     close_fd(&root->disk);
     close_fd(&root->proc);
+    close_fd(&root->hidden);
+    close_fd(&root->etc);
 }
 
 int aq_root_build(aq_world *w, aq_err *err)

@@ -50,7 +50,19 @@ enum {
     AQ_TEXT = 400,
 };
 
-typedef enum aq_base_kind { TREE, FOLDER, TEXT, LINK, DEVICE, SPACE, HARDWARE, SHARE } aq_base_kind;
+typedef enum aq_base_kind {
+    TREE,
+    FOLDER,
+    OURS,
+    POINT,
+    SOCKET,
+    TEXT,
+    LINK,
+    DEVICE,
+    SPACE,
+    HARDWARE,
+    SHARE
+} aq_base_kind;
 
 /* One thing that is made in the new root, in order. */
 typedef struct aq_entry {
@@ -68,6 +80,8 @@ typedef struct aq_root {
     aq_entry entry[AQ_ENTRIES];
     size_t count;
     int top, disk, proc; /* mounts: the root, the writable space, /proc or -1 */
+    int hidden; /* a folder of the root that a mount will cover: files that are shown elsewhere */
+    int etc; /* what is shown as /etc, where the plan has files there that no machine has; or -1 */
 } aq_root;
 
 /* keeper, init, payload */
@@ -223,6 +237,14 @@ struct timespec aq_files_time(const aq_plan_file *f);
 bool aq_files_in_root(const aq_plan_file *f);
 /* Bytes that they take of the writable space. */
 uint64_t aq_files_room(const aq_plan *plan);
+/* Makes a file of the world: where it belongs, or, in a folder that is not the world's own, hidden
+ * and shown over the one of that name. A text without a plan gives way to what is there. */
+int aq_cover_file(aq_world *w, int root, const char *path, const char *text, const aq_plan_file *f,
+                  aq_err *err);
+int aq_cover_socket(const aq_world *w, int root, const char *path, aq_err *err);
+
+/* Is it a file that the plan alone brings, in a folder of files that every machine has? */
+bool aq_root_is_point(const char *path);
 /* Does the path lie in a writable place? */
 bool aq_root_is_space(const aq_plan *plan, const char *path);
 /* Is there anything to write but what the root gets? */

