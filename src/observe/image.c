@@ -22,7 +22,6 @@ enum {
     STACK_WORDS = 1 << 20,
     RANDOM_BYTES = 16,
     PAGE = 4096,
-    CLOCK_PAGES = 4,         /* beside the library of most kernels */
     DONTNEED_LOCKED = 24,    /* MADV_DONTNEED_LOCKED */
     MAP_VDSO_FIRST = 0x2001, /* ARCH_MAP_VDSO_X32, _32, _64 */
     MAP_VDSO_LAST = 0x2003,
@@ -133,7 +132,7 @@ static bool write_library(const aq_tracer *t, const aq_task *k, const aq_image *
  * first, since the kernel gives its own back only as a whole. */
 static bool cover_clock(aq_task *k, const aq_image *p, long *result, int *status)
 {
-    const uint64_t call = p->vdso.from + AQ_VDSO_CALL, most = CLOCK_PAGES * PAGE;
+    const uint64_t call = p->vdso.from + AQ_VDSO_CALL, most = AQ_CLOCK_BYTES;
     const uint64_t cover[6] = {p->clock.from, p->clock_bytes, PROT_READ,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL};
     const uint64_t rest[6] = {p->clock.from, p->clock_bytes - most};
@@ -168,7 +167,7 @@ bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status)
     bool alive = true, whole;
 
     aq_tracee_maps(k, find_places, &p);
-    whole = p.clock.from && p.vdso.from && p.clock.to - p.clock.from == p.clock_bytes;
+    whole = p.clock.from && p.clock.to == p.vdso.from && p.clock.to - p.clock.from == p.clock_bytes;
     if (whole && write_library(t, k, &p)) {
         k->proc->vdso = p.vdso.from;
         k->proc->vdso_bytes = p.vdso.to - p.vdso.from;

@@ -485,7 +485,10 @@ struct aq_veil_process;
 void aq_face_tell(aq_task *k, aq_proc *p, struct aq_veil_process *of);
 
 /* A new program in memory, as the kernel made it. */
-enum { AQ_IMAGE_PARTS = 32 };
+enum {
+    AQ_IMAGE_PARTS = 32,
+    AQ_CLOCK_BYTES = 4 * 4096, /* of empty pages below the library, as most kernels have clocks */
+};
 typedef struct aq_span {
     uint64_t from, to;
 } aq_span;

@@ -6,6 +6,7 @@
  *               limit of the stack: it is raised for the time of the exec (the task makes that call
  *               itself, in place of its exec, which it then makes again)
  *   the stack   is moved down, and every pointer into it that the kernel wrote
+ *   the vDSO    goes right above it, as most kernels have it
  *   the program is moved up, when it can be (a program that has a fixed place keeps it)
  *   the heap    begins behind the program, and a little further
  *
@@ -36,6 +37,7 @@ enum {
     HEAP_PAGES = 0x2000,   /* that the heap may begin later */
     STACK_LEAST = 1 << 21, /* it is moved by so much at least: places must not overlap */
     SCRATCH = 8192,        /* below the stack pointer: what a call is given */
+    BLOCK = 1 << 21,       /* that one table of pages maps */
     ALIGN_MOST = 1 << 30,
     AT_RSEQ_FEATURES = 27, /* AT_RSEQ_FEATURE_SIZE, AT_RSEQ_ALIGN */
     AT_RSEQ_ALIGNMENT = 28,
@@ -239,15 +241,35 @@ static bool look_around(const aq_task *k, layout *l)
 
 typedef struct distance {
     uint64_t stack, program, heap; /* down; up; up */
+    uint64_t vdso;                 /* no distance but its new place; 0: where it is */
 } distance;
+
+/* What image.c left of the pages below the library. */
+static uint64_t clock_bytes(const aq_image *i)
+{
+    return i->clock_bytes < AQ_CLOCK_BYTES ? i->clock_bytes : AQ_CLOCK_BYTES;
+}
+
+/* Somewhere in what is left of the two megabytes in which the stack ends. */
+static uint64_t above(aq_tracer *t, aq_task *k, const aq_image *i, uint64_t down)
+{
+    uint64_t from = i->stack.to - down, end = (from + BLOCK - 1) / BLOCK * BLOCK;
+    uint64_t need = clock_bytes(i) + (i->vdso.to - i->vdso.from), room = end - from;
+
+    if (room > need)
+        from += chance(t, k, 32) % ((room - need) / PAGE + 1) * PAGE;
+    return from + clock_bytes(i);
+}
 
 static distance draw(aq_tracer *t, aq_task *k, const layout *l)
 {
     uint64_t size = l->program.to - l->program.from, align = size ? alignment(k, l) : 0;
     distance d = {0};
 
-    if (k->part == RAISED)
+    if (k->part == RAISED) {
         d.stack = STACK_LEAST + chance(t, k, STACK_BITS) * PAGE;
+        d.vdso = above(t, k, l->image, d.stack);
+    }
     d.program = (chance(t, k, LIBRARY_BITS) + 1) * PAGE;
     d.heap = chance(t, k, 32) % HEAP_PAGES * PAGE;
     if (size > 0) {
@@ -279,6 +301,9 @@ static void move_words(layout *l, const distance *d)
         case AT_PHDR:
         case AT_ENTRY:
             *value += inside(&l->program, *value) ? d->program : 0;
+            break;
+        case AT_SYSINFO_EHDR:
+            *value = d->vdso ? d->vdso : *value;
             break;
         case AT_RANDOM:
         case AT_EXECFN:
@@ -360,6 +385,17 @@ static bool move_program(aq_tracer *t, hand *h, const layout *l, uint64_t by)
     return true;
 }
 
+/* With the empty pages below it. From then on it is there that calls are made. */
+static bool move_library(hand *h, const aq_image *i, uint64_t to)
+{
+    const aq_span clock = {i->vdso.from - clock_bytes(i), i->vdso.from};
+
+    if (!move_one(h, &clock, to - clock_bytes(i)) || !move_one(h, &i->vdso, to))
+        return false;
+    h->k->proc->vdso = to;
+    return true;
+}
+
 static bool give_limit_back(hand *h, uint64_t sp)
 {
     uint64_t at = (sp - SCRATCH) & ~15ULL;
@@ -391,6 +427,7 @@ static bool move(aq_tracer *t, hand *h, layout *l)
     clean(h->k, l->image->sp);
     if (!aq_tracee_put(h->k, l->image->sp, l->words, l->word_count * sizeof *l->words) ||
         (d.stack && !move_one(h, &l->image->stack, l->image->stack.from - d.stack)) ||
+        (d.vdso && !move_library(h, l->image, d.vdso)) ||
         (d.program && !move_program(t, h, l, d.program)))
         return false;
     if (aq_regs_load(h->k, &r) != 0)

@@ -60,6 +60,7 @@ def test_where_a_machine_puts_things(place):
             assert 0 < at[of + "heap"] - at[of + "data"] < 0x2100000
             assert 0x7EF000000000 < at[of + "map"] < 0x7FFFFFFFF000 - 0x400000000
             assert 0x7FFBF0000000 < at[of + "stack"] < 0x7FFFFFE00000
+            assert 0 < at[of + "library"] - at[of + "stack"] < 0x200000
             assert at[of + "large"] < at[of + "loader"] and at[of + "map"] < at[of + "stack"]
 
 
