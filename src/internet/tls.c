@@ -182,6 +182,8 @@ struct aq_tls_maker *aq_tls_maker_new(const aq_internet_world *world, aq_err *er
     struct aq_tls_maker *m = aq_alloc(sizeof *m);
     aq_stream start = aq_stream_of(world->pair, "internet:tls");
 
+    /* The host's configuration must not show in what a world's servers prefer. */
+    OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
     RAND_set_rand_method(&method);
     current = &start;
     m->mint = aq_mint_new(world, err);

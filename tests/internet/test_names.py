@@ -41,7 +41,7 @@ def test_own_names_and_other_types(internet):
     assert dig(internet, "+short", "localhost").strip() == "127.0.0.1"
     text = dig(internet, "HTTPS", "example.org")
     assert "status: NOERROR" in text and "ANSWER: 0" in text and "SOA" in text
-    assert "status: REFUSED" in dig(internet, "+tcp", "AXFR", "example.org") or True
+    assert "Transfer failed" in dig(internet, "AXFR", "example.org")
     assert "BADVERS" in dig(internet, "+edns=1", "+noednsneg", "example.org")
     assert "status: REFUSED" in dig(internet, "CH", "TXT", "version.bind")
     assert "mail.example.org" in dig(internet, "+short", "MX", "example.org")

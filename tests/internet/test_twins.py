@@ -129,7 +129,7 @@ def test_records_of_one_world_are_the_same_again(internet, tmp_path):
 def test_addresses_are_the_same_in_both_worlds(twins):
     seen = [net.python("import socket\nfor n in ('api.example.org', 'example.org', 'x.wild.example.net'):"
                        " print(socket.getaddrinfo(n, 443))").stdout for net in twins]
-    assert seen[0] == seen[1] and seen[0].count(b"AF_INET6") >= 0
+    assert seen[0] == seen[1] and seen[0].count(b"AF_INET") >= 3
 
 
 def test_waiting_for_the_way(tmp_path, authorities):

@@ -219,9 +219,7 @@ def test_public_address(internet):
     assert done.stdout.startswith(b"93.")
 
 
-def test_every_built_in_rule_can_be_reached(internet):
-    """No rule hides behind an earlier one: each name that a request leads to is distinct enough that the
-    packs parse and the usual shapes differ."""
+def test_files_by_their_names(internet):
     done = internet.curl("http://example.org/a.sh", "http://example.org/b.py", "http://example.org/x.css",
                          "http://example.org/robots.txt", "http://example.org/nothing")
     text = done.stdout.decode()
