@@ -125,6 +125,32 @@ static int start_warden(aq_aquarium *aq, aq_err *err)
     return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
 }
 
+/* ---- heirs ---- */
+
+/* Init ends while its keeper does, and who is left comes to us: then both need not wait for each
+ * other. For as long as there are worlds. */
+static unsigned worlds;
+static int inherited_before;
+
+static void inherit(bool on)
+{
+    if (on && __atomic_fetch_add(&worlds, 1, __ATOMIC_ACQ_REL) == 0) {
+        prctl(PR_GET_CHILD_SUBREAPER, &inherited_before, 0, 0, 0);
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    } else if (!on && __atomic_sub_fetch(&worlds, 1, __ATOMIC_ACQ_REL) == 0) {
+        prctl(PR_SET_CHILD_SUBREAPER, inherited_before, 0, 0, 0);
+    }
+}
+
+/* Whoever it has become a child of by now: where it is not us there is nothing to reap. */
+static void reap_init(int init)
+{
+    siginfo_t how;
+
+    while (init >= 0 && waitid(P_PIDFD, (id_t)init, &how, WEXITED | __WALL) < 0 && errno == EINTR)
+        ;
+}
+
 /* ---- prepare ---- */
 
 static int check_plan(const aq_plan *plan, aq_err *err)
@@ -267,6 +293,7 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq->world.privileged = geteuid() == 0 && aq_process_has_capabilities(AQ_KEEPER_CAPABILITIES);
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
+    inherit(true);
     if ((r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
         (r = start_keeper(aq, err)) < 0 ||
         (aq->world.privileged && (r = start_warden(aq, err)) < 0))
@@ -428,6 +455,8 @@ static void teardown(aq_aquarium *aq)
         return;
     /* A keeper that said END leaves by itself, and after init. Any other is killed, and init dies
      * with it. The groups need not wait for the keeper, who was never in them. */
+    if (aq->init < 0) /* nobody of whom we could not know would be reaped */
+        inherit(false);
     if (aq->state != ENDED) {
         reap(&aq->keeper, true);
         if (aq->init >= 0)
@@ -439,6 +468,9 @@ static void teardown(aq_aquarium *aq)
         kill(aq->warden, SIGKILL);
     aq_cgroup_close(&aq->world.cgroup);
     reap(&aq->keeper, false);
+    reap_init(aq->init);
+    if (aq->init >= 0)
+        inherit(false);
     reap(&aq->warden, false);
     aq_net_end(&aq->net);
     close_fd(&aq->world.life);

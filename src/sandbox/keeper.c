@@ -561,9 +561,7 @@ _Noreturn void aq_keeper_main(aq_world *w)
 
     if (r < 0)
         aq_message_failed(w->control, &err);
-    if (w->init > 0) /* nothing lives on without us; the front waits for this */
+    if (w->init > 0) /* nothing lives on without us; the front waits for it, and reaps it */
         kill(w->init, SIGKILL);
-    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
-        ;
     _exit(r < 0 ? 70 : 0);
 }
