@@ -277,6 +277,18 @@ static int take_names(request *q)
 }
 
 /* While the backend makes the world around them. */
+static int make_outline(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
+{
+    request *q = arg;
+    int r = aq_world_outline(a, &q->world, aq_quarantine_at_once, err);
+
+    if (r < 0)
+        return r;
+    aq_quarantine_outline(a, q->world.decoys, plan);
+    q->plan.home = aq_arena_strdup(q->arena, plan->home);
+    return 0;
+}
+
 static int make_decoys(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
 {
     request *q = arg;
@@ -318,7 +330,9 @@ static int take_world(request *q)
         aq_quarantine_resolve(q->arena, q->names, q->name_count, &q->plan);
         return r;
     }
-    q->plan.late = make_decoys;
+    /* The folder to start in may be one of its folders: then they are made first. */
+    q->plan.late = option(q, "cwd") ? make_decoys : make_outline;
+    q->plan.later = option(q, "cwd") ? NULL : make_decoys;
     q->plan.late_arg = q;
     return r;
 }

@@ -39,6 +39,7 @@ typedef struct maker {
     size_t places;  /* of all decoys */
     int64_t uptime; /* seconds */
     aq_buf scratch;
+    bool (*wanted)(const char *path); /* only these files, and no places; NULL: everything */
     aq_err *err;
 } maker;
 
@@ -167,12 +168,16 @@ static int expand(maker *k, aq_template t, aq_place place, size_t most)
     aq_buf_clear(out);
     for (uint32_t i = 0; i < t.count; i++) {
         const aq_piece *p = &k->pack->pieces[t.first + i];
+        int r = p->kind == AQ_PIECE_DECOY ? make_value(k, p->at) : 0;
+
+        if (r < 0)
+            return r;
         const char *text = p->kind == AQ_PIECE_DECOY ? k->values[p->at].text : pooled(k, p->at);
         size_t len = p->kind == AQ_PIECE_DECOY ? k->values[p->at].len : p->len;
 
         if (out->len + len > most)
             return aq_fail(k->err, -EFBIG, "%s has more than %zu bytes", place.where, most);
-        if (p->kind == AQ_PIECE_DECOY && place.kind != AQ_PLACE_NONE) {
+        if (p->kind == AQ_PIECE_DECOY && place.kind != AQ_PLACE_NONE && !k->wanted) {
             place.line = place.kind == AQ_PLACE_FILE ? line : 0;
             place.offset = (uint32_t)out->len;
             add_spot(k, p->at, place);
@@ -326,6 +331,8 @@ static int make_file(maker *k, const aq_pack_file *row)
 
     if (r < 0)
         return r;
+    if (k->wanted && !k->wanted(aq_buf_str(&k->scratch)))
+        return 0;
     f.path = aq_arena_strdup(k->arena, aq_buf_str(&k->scratch));
     at = (aq_place){.kind = AQ_PLACE_PATH, .where = f.path};
     if ((r = expand(k, row->path, at, AQ_DECOY_PATH)) < 0)
@@ -411,30 +418,47 @@ static void list_decoys(maker *k)
     k->out->count = n;
 }
 
+static int make_all(maker *k, const aq_seed *seed, aq_side side, int64_t start,
+                    const aq_decoys **ret)
+{
+    int r = 0;
+
+    k->out = aq_arena_alloc(k->arena, sizeof *k->out);
+    *k->out = (aq_decoys){.seed = *seed, .side = side, .start = start};
+    k->values = aq_arena_alloc(k->arena, (k->pack->decoy_count + 1) * sizeof *k->values);
+    aq_draws_begin(&k->draws, seed, side);
+    k->uptime = plain_number(k->pack, "uptime.seconds", 86400);
+    for (uint32_t i = 0; i < k->pack->decoy_count && r == 0 && !k->wanted; i++)
+        r = make_value(k, i);
+    if (r == 0)
+        r = make_env(k);
+    if (r == 0)
+        r = make_facts(k);
+    if (r == 0)
+        r = make_files(k);
+    if (r == 0) {
+        make_machine(k);
+        if (!k->wanted)
+            list_decoys(k);
+        *ret = k->out;
+    }
+    aq_buf_free(&k->scratch);
+    return r;
+}
+
 int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
                    int64_t start, const aq_decoys **ret, aq_err *err)
 {
     maker k = {.arena = a, .pack = pack, .err = err};
-    int r = 0;
 
-    k.out = aq_arena_alloc(a, sizeof *k.out);
-    *k.out = (aq_decoys){.seed = *seed, .side = side, .start = start};
-    k.values = aq_arena_alloc(a, (pack->decoy_count + 1) * sizeof *k.values);
-    aq_draws_begin(&k.draws, seed, side);
-    k.uptime = plain_number(pack, "uptime.seconds", 86400);
-    for (uint32_t i = 0; i < pack->decoy_count && r == 0; i++)
-        r = make_value(&k, i);
-    if (r == 0)
-        r = make_env(&k);
-    if (r == 0)
-        r = make_facts(&k);
-    if (r == 0)
-        r = make_files(&k);
-    if (r == 0) {
-        make_machine(&k);
-        list_decoys(&k);
-        *ret = k.out;
-    }
-    aq_buf_free(&k.scratch);
-    return r;
+    return make_all(&k, seed, side, start, ret);
+}
+
+int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
+                      int64_t start, bool (*wanted)(const char *path), const aq_decoys **ret,
+                      aq_err *err)
+{
+    maker k = {.arena = a, .pack = pack, .wanted = wanted, .err = err};
+
+    return make_all(&k, seed, side, start, ret);
 }

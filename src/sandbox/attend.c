@@ -241,6 +241,8 @@ static void hear_init(aq_attendant *a)
         a->status = m.number;
     } else if (m.word == AQ_WORD_EMPTY) {
         a->empty = true;
+    } else if (m.word == AQ_WORD_FAILED && !a->failed) {
+        a->failed = aq_message_error(&m, &a->error);
     }
 }
 

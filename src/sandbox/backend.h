@@ -67,7 +67,14 @@ typedef struct aq_plan {
      * to put env, world, home, host, a machine with its internet and files into that plan, all of
      * it from the arena. NULL: everything is here. */
     int (*late)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
+    /* What takes longer still, while the program already loads: called once, by wait, to put all
+     * files into that plan, and an authority as long as the one before. What `late` said are those
+     * in /etc, and here the room (whole pages) and the number of all. Not for a plan whose cwd may
+     * lie in one of them. */
+    int (*later)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
     void *late_arg;
+    uint64_t later_room;
+    size_t later_count;
     const aq_package *package;
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH inside */
     const char *const *env;  /* "NAME=value" rows beside those that every run gets; may be NULL */
@@ -103,6 +110,8 @@ typedef struct aq_plan {
  * told in words for the caller, and no failure of ours. */
 enum { AQ_EPLAN = EDOM };
 
+/* Is a file of this path needed before the program is started? */
+bool aq_plan_file_at_once(const char *path);
 /* Is it something that may be asked for? Looks at the plan alone; -AQ_EPLAN. */
 int aq_plan_check(const aq_plan *plan, aq_err *err);
 

@@ -428,6 +428,8 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
 
     if (aq->state != LAUNCHED)
         return aq_fail(err, -EINVAL, "this world was not launched");
+    if ((r = aq_later_make(&aq->world, err)) < 0)
+        return r;
     aq_cgroup_sweep(); /* what others left, now that we have time */
     close_fd(&aq->calm[1]);
     if ((r = hear_end(aq, &m, err)) < 0)

@@ -21,10 +21,14 @@ static bool within(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
+bool aq_plan_file_at_once(const char *path)
+{
+    return (strncmp(path, "/etc/", 5) == 0 && !strchr(path + 5, '/')) || aq_root_is_point(path);
+}
+
 bool aq_files_in_root(const aq_plan_file *f)
 {
-    return !f->folder && ((strncmp(f->path, "/etc/", 5) == 0 && !strchr(f->path + 5, '/')) ||
-                          aq_root_is_point(f->path));
+    return !f->folder && aq_plan_file_at_once(f->path);
 }
 
 static bool good_path(const char *path)
@@ -43,6 +47,8 @@ uint64_t aq_files_room(const aq_plan *plan)
     const uint64_t page = 4096;
     uint64_t room = 0;
 
+    if (plan->later)
+        return plan->later_room;
     for (size_t i = 0; i < plan->file_count; i++)
         room += (plan->files[i].len + page - 1) / page * page;
     return room;
@@ -92,6 +98,11 @@ void aq_files_as_user(const aq_world *w, bool user)
     setfsuid(user ? AQ_INSIDE_UID : 0);
 }
 
+size_t aq_files_count(const aq_plan *plan)
+{
+    return plan->later ? plan->later_count : plan->file_count;
+}
+
 bool aq_files_wanted(const aq_plan *plan)
 {
     if (aq_has_machine(plan))
@@ -102,8 +113,18 @@ bool aq_files_wanted(const aq_plan *plan)
     return false;
 }
 
+static bool in_share(const aq_plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->share_count; i++)
+        if (within(path, plan->shares[i].to))
+            return true;
+    return false;
+}
+
 bool aq_files_hold(const aq_plan *plan, const char *path)
 {
+    if (plan->later) /* it might */
+        return aq_root_is_space(plan, path) && !in_share(plan, path);
     for (size_t i = 0; i < plan->file_count; i++)
         if (within(path, plan->files[i].path))
             return true;

@@ -104,22 +104,26 @@ static int become_user(const aq_world *w, aq_err *err)
     return aq_process_no_new_privileges(err);
 }
 
-/* Descriptors 0, 1 and 2 are our pipes, 3 is the line to the keeper, 4 that to init, closed by exec
- * at the latest. */
+/* Descriptors 0, 1 and 2 are our pipes, 3 is the line to the keeper, 4 that to init, 5 where the
+ * front says that the plan is there; those are closed by exec at the latest. */
 static int descriptors(aq_world *w, int *init, aq_err *err)
 {
-    int line = fcntl(w->inner, F_DUPFD_CLOEXEC, 16), second = fcntl(*init, F_DUPFD_CLOEXEC, 16);
+    int *kept[] = {&w->inner, init, &w->late.ready[0]}, high[3];
 
-    if (line < 0 || second < 0)
-        return aq_fail_errno(err, "cannot keep the line to the keeper");
+    for (int i = 0; i < 3; i++) {
+        high[i] = *kept[i] < 0 ? -1 : fcntl(*kept[i], F_DUPFD_CLOEXEC, 16);
+        if (*kept[i] >= 0 && high[i] < 0)
+            return aq_fail_errno(err, "cannot keep the lines to the others");
+    }
     for (int i = 0; i < 3; i++)
         if (dup2(w->stdio[i], i) < 0)
             return aq_fail_errno(err, "cannot set up standard input and output");
-    if (dup3(line, 3, O_CLOEXEC) < 0 || dup3(second, 4, O_CLOEXEC) < 0)
-        return aq_fail_errno(err, "cannot keep the line to the keeper");
-    w->inner = 3;
-    *init = 4;
-    return aq_process_close_from(5, err);
+    for (int i = 0; i < 3; i++) {
+        if (high[i] >= 0 && dup3(high[i], 3 + i, O_CLOEXEC) < 0)
+            return aq_fail_errno(err, "cannot keep the lines to the others");
+        *kept[i] = high[i] < 0 ? -1 : 3 + i;
+    }
+    return aq_process_close_from(w->late.ready[0] < 0 ? 5 : 6, err);
 }
 
 /* The environment is ours; rows of the plan replace rows of the same name. */
@@ -208,18 +212,6 @@ static int wait_for_root(aq_world *w, int init, aq_err *err)
     return m.word == AQ_WORD_BUILT ? 0 : aq_fail(err, -EPROTO, "init said something else");
 }
 
-static bool in_share(const aq_plan *plan, const char *path)
-{
-    for (size_t i = 0; i < plan->share_count; i++) {
-        const char *to = plan->shares[i].to;
-        size_t n = strlen(to);
-
-        if (strncmp(path, to, n) == 0 && (path[n] == '/' || !path[n]))
-            return true;
-    }
-    return false;
-}
-
 /* May what it executes be one of the files that are not there yet? A script names a second one. */
 static bool starts_early(const aq_plan *plan, const char *program, const char *cwd)
 {
@@ -228,8 +220,7 @@ static bool starts_early(const aq_plan *plan, const char *program, const char *c
 
     if (fd < 0 || read(fd, first, 2) != 2 || memcmp(first, "#!", 2) == 0)
         return true;
-    return strstr(program, "..") ||
-           (program[0] == '/' ? aq_files_hold(plan, program) : !in_share(plan, cwd));
+    return strstr(program, "..") || aq_files_hold(plan, program[0] == '/' ? program : cwd);
 }
 
 static const char *start_folder(const aq_plan *plan)
@@ -244,13 +235,14 @@ static int settle(aq_world *w, int init, aq_arena *a, char ***env, const char **
     const char *cwd;
     int r = network(w, init, err);
 
-    if (r < 0 || (r = aq_late_wait(w, err)) < 0 || (r = descriptors(w, &init, err)) < 0 ||
-        (r = limits(w, err)) < 0)
+    if (r < 0 || (r = descriptors(w, &init, err)) < 0 || (r = limits(w, err)) < 0)
         return r;
     setsid();
     umask(022);
     signal(SIGPIPE, SIG_DFL);
     personality(ADDR_NO_RANDOMIZE); /* else the number of calls for memory is a matter of chance */
+    if ((r = aq_late_wait(w, err)) < 0)
+        return r;
     cwd = start_folder(w->plan);
     *env = environment(a, w->plan, cwd);
     if ((r = become_user(w, err)) < 0 || (r = wait_for_root(w, init, err)) < 0)
@@ -289,8 +281,10 @@ _Noreturn static void payload(aq_world *w, int init)
     for (size_t i = 0; i < argc; i++)
         argv[i] = aq_arena_strdup(a, given[i]);
     wait_for_go(w);
-    if (aq_container_watch && aq_container_watch->enter(&err) < 0)
+    if (aq_container_watch && aq_container_watch->enter(&err) < 0) {
+        aq_message_failed(w->inner, &err);
         _exit(70);
+    }
     execve(program, argv, env);
     argc = (size_t)errno; /* as a shell says it: there is none, or it cannot be run */
     dprintf(2, "%s: %s\n", given[0], strerror((int)argc));
@@ -443,8 +437,8 @@ static int give_up_all(const aq_world *w, aq_err *err)
         (r = aq_process_no_new_privileges(err)) < 0)
         return r;
     /* Those that are -1 are not there to be kept. */
-    return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->trust[0], w->trust[1]}, 5,
-                                err);
+    return aq_process_close_but(
+        (int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0], w->trust[1]}, 6, err);
 }
 
 /* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files
@@ -474,7 +468,8 @@ static int fill_when_told(aq_world *w, aq_err *err)
     while (read(w->orders, &order, 1) < 0 && errno == EINTR)
         ;
     if (order == AQ_ORDER_FILL) {
-        r = aq_files_write(w, err);
+        if ((r = aq_later_wait(w, err)) == 0)
+            r = aq_files_write(w, err);
         if (r == 0)
             r = aq_trust_write(w, err);
         aq_files_as_user(w, false);

@@ -268,7 +268,7 @@ static int hear_front(aq_world *w, aq_word expected, aq_err *err)
                : aq_fail(err, -EPROTO, "the front asked for something else");
 }
 
-/* What can go before there is a network to go to. */
+/* What can go before there is a network to go to, while init begins. */
 static int give_up_most(aq_err *err)
 {
     int r = aq_process_only_proc(err);
@@ -313,15 +313,13 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
     for (size_t i = 0; i < w->root.count; i++)
         if (w->root.entry[i].mount >= 0 && !w->root.entry[i].copied) /* a copy is compared */
             close(w->root.entry[i].mount);
-    while (r == 0 && w->disk < 0)
-        r = hear_inside(w, err);
-    if (r == 0)
-        r = give_up_most(err);
+    if ((r = give_up_most(err)) < 0)
+        return r;
     while (r == 0 && w->network < 0)
         r = hear_inside(w, err);
     if (r < 0 || (r = give_up_all(w, err)) < 0)
         return r;
-    while (r == 0 && !w->payload)
+    while (r == 0 && (w->disk < 0 || !w->payload))
         r = hear_inside(w, err);
     return r < 0 ? r : aq_late_wait(w, err);
 }
@@ -419,6 +417,8 @@ static int fill(aq_world *w, aq_err *err)
         return 0;
     if (write(w->order, &order, 1) != 1)
         return aq_fail_errno(err, "cannot ask for the world's files");
+    if ((r = aq_later_wait(w, err)) < 0)
+        return r;
     if ((r = aq_message_recv(w->outer, &m, NULL, NULL, err)) < 0)
         return aq_err_within(err, "init");
     if (m.word != AQ_WORD_FILLED)
@@ -500,8 +500,10 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
         r = aq_message_send(w->outer, &go, NULL, 0, err);
     if (r == 0 && watch)
         r = watch->run(watching, o, &ended, err);
-    if (r == 0 && ended)
+    if (r == 0 && ended) {
+        aq_attend(at, 0); /* a payload that never began has said why */
         end_world(at, o);
+    }
     close_order(w);
     if (r == 0 && !ended)
         wait_for_end(at);

@@ -40,12 +40,32 @@ int aq_late_begin(aq_world *w, aq_err *err)
     l->arena = aq_arena_within(l->at, ROOM);
     l->plan = aq_arena_alloc(l->arena, sizeof *l->plan);
     *l->plan = *w->plan;
+    if (w->plan->later)
+        l->whole = aq_arena_alloc(l->arena, sizeof *l->whole);
+    return 0;
+}
+
+/* Nobody writes any more, and the front's next children may look. */
+static int close_plan(aq_late *l, aq_err *err)
+{
+    close_fd(&l->ready[1]);
+    if (mprotect(l->at, ROOM, PROT_READ) < 0 || madvise(l->at, ROOM, MADV_DOFORK) < 0)
+        return aq_fail_errno(err, "cannot keep the plan");
+    return 0;
+}
+
+/* A keeper that failed has said why: whoever hears it will tell. */
+static int tell_ready(aq_late *l, size_t readers, aq_err *err)
+{
+    static const char ready[AQ_LATE_READERS];
+
+    if (write(l->ready[1], ready, readers) < 0 && errno != EPIPE)
+        return aq_fail_errno(err, "cannot hand over the plan");
     return 0;
 }
 
 int aq_late_make(aq_world *w, aq_err *err)
 {
-    static const char ready[AQ_LATE_READERS];
     aq_late *l = &w->late;
     int r;
 
@@ -54,17 +74,32 @@ int aq_late_make(aq_world *w, aq_err *err)
     if (!l->plan)
         return 0;
     if ((r = l->plan->late(l->plan->late_arg, l->arena, l->plan, err)) < 0 ||
-        (r = aq_plan_check(l->plan, err)) < 0)
+        (r = aq_plan_check(l->plan, err)) < 0 || (r = tell_ready(l, AQ_LATE_READERS, err)) < 0)
         return r;
-    /* A keeper that failed has said why: whoever hears it will tell. */
-    if (write(l->ready[1], ready, sizeof ready) < 0 && errno != EPIPE)
-        return aq_fail_errno(err, "cannot hand over the plan");
-    close_fd(&l->ready[1]);
     w->plan = l->plan;
-    /* Nobody writes any more, and the front's next children may look. */
-    if (mprotect(l->at, ROOM, PROT_READ) < 0 || madvise(l->at, ROOM, MADV_DOFORK) < 0)
-        return aq_fail_errno(err, "cannot keep the plan");
-    return 0;
+    return l->whole ? 0 : close_plan(l, err);
+}
+
+int aq_later_make(aq_world *w, aq_err *err)
+{
+    aq_late *l = &w->late;
+    int r;
+
+    if (!l->whole)
+        return 0;
+    *l->whole = *l->plan;
+    l->whole->later = NULL;
+    if ((r = l->plan->later(l->plan->late_arg, l->arena, l->whole, err)) < 0 ||
+        (r = aq_plan_check(l->whole, err)) < 0)
+        return r;
+    if (aq_files_room(l->whole) != l->plan->later_room ||
+        l->whole->file_count != l->plan->later_count ||
+        aq_trust_room(l->whole) != aq_trust_room(l->plan))
+        return aq_fail(err, -EPROTO, "the world's files take another room than was said");
+    if ((r = tell_ready(l, AQ_LATER_READERS, err)) < 0)
+        return r;
+    w->plan = l->whole;
+    return close_plan(l, err);
 }
 
 int aq_late_join(aq_world *w, aq_err *err)
@@ -80,23 +115,45 @@ int aq_late_join(aq_world *w, aq_err *err)
     return 0;
 }
 
+static int take_byte(aq_late *l, aq_err *err)
+{
+    ssize_t n;
+    char byte;
+
+    while ((n = read(l->ready[0], &byte, 1)) < 0 && errno == EINTR)
+        ;
+    return n == 1 ? 0 : aq_fail(err, -EPIPE, "the front gave no plan");
+}
+
 int aq_late_wait(aq_world *w, aq_err *err)
 {
     aq_late *l = &w->late;
-    ssize_t n;
-    char byte;
+    int r;
 
     if (!l->plan)
         aq_root_settle(w);
     if (!l->plan || w->plan == l->plan)
         return 0;
-    while ((n = read(l->ready[0], &byte, 1)) < 0 && errno == EINTR)
-        ;
-    if (n != 1)
-        return aq_fail(err, -EPIPE, "the front gave no plan");
-    close_fd(&l->ready[0]);
+    if ((r = take_byte(l, err)) < 0)
+        return r;
+    if (!l->whole)
+        close_fd(&l->ready[0]);
     w->plan = l->plan;
     aq_root_settle(w);
+    return 0;
+}
+
+int aq_later_wait(aq_world *w, aq_err *err)
+{
+    aq_late *l = &w->late;
+    int r;
+
+    if (!l->whole || w->plan == l->whole)
+        return 0;
+    if ((r = take_byte(l, err)) < 0)
+        return r;
+    close_fd(&l->ready[0]);
+    w->plan = l->whole;
     return 0;
 }
 

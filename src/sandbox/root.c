@@ -435,7 +435,7 @@ static const aq_mount_option *disk_options(const aq_world *w, space_size *s, con
 {
     return size_options(
         s, w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan) + aq_trust_room(w->plan),
-        w->limits.most[AQ_LIMIT_INODES] + 10 + w->plan->file_count +
+        w->limits.most[AQ_LIMIT_INODES] + 10 + aq_files_count(w->plan) +
             (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
         mode);
 }

@@ -84,15 +84,16 @@ typedef struct aq_root {
     int etc; /* what is shown as /etc, where the plan has files there that no machine has; or -1 */
 } aq_root;
 
-/* keeper, init, payload */
-enum { AQ_LATE_READERS = 3 };
+/* keeper, init, payload; of what is said later: keeper, init */
+enum { AQ_LATE_READERS = 3, AQ_LATER_READERS = 2 };
 
 /* The plan as it is when everything is said; late.c. */
 typedef struct aq_late {
     int file, ready[2]; /* -1: closed */
     void *at;
     aq_arena *arena;
-    aq_plan *plan; /* NULL: all was said at once */
+    aq_plan *plan;  /* NULL: all was said at once */
+    aq_plan *whole; /* NULL: nothing is said later still */
 } aq_late;
 
 typedef struct aq_world {
@@ -187,8 +188,12 @@ int aq_late_begin(aq_world *w, aq_err *err);
 int aq_late_make(aq_world *w, aq_err *err);
 /* In the keeper, at its start. */
 int aq_late_join(aq_world *w, aq_err *err);
-/* In keeper, init and payload, each once at least: from then on `plan` says everything. */
+/* In keeper, init and payload, each once at least: from then on `plan` says all that a start needs.
+ */
 int aq_late_wait(aq_world *w, aq_err *err);
+/* In the front: the rest, while the program loads. In keeper and init, each once at most. */
+int aq_later_make(aq_world *w, aq_err *err);
+int aq_later_wait(aq_world *w, aq_err *err);
 void aq_late_end(aq_world *w);
 
 /* ---- the root ---- */
@@ -235,8 +240,9 @@ const char *aq_root_home(const aq_plan *plan);
 struct timespec aq_files_time(const aq_plan_file *f);
 /* Is it one of those that the read-only root gets? */
 bool aq_files_in_root(const aq_plan_file *f);
-/* Bytes that they take of the writable space. */
+/* Bytes that they take of the writable space, and how many they are. */
 uint64_t aq_files_room(const aq_plan *plan);
+size_t aq_files_count(const aq_plan *plan);
 /* Makes a file of the world: where it belongs, or, in a folder that is not the world's own, hidden
  * and shown over the one of that name. A text without a plan gives way to what is there. */
 int aq_cover_file(aq_world *w, int root, const char *path, const char *text, const aq_plan_file *f,

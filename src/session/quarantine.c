@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "internet/world.h"
+#include "session/room.inc"
 
 typedef struct aq_internet_of {
     const aq_decoys *decoys;
@@ -129,6 +130,22 @@ void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, 
     of->names = names;
     of->name_count = count;
     plan->internet_of = of;
+}
+
+bool aq_quarantine_at_once(const char *path)
+{
+    return aq_plan_file_at_once(path);
+}
+
+void aq_quarantine_outline(aq_arena *a, const aq_decoys *outline, aq_plan *plan)
+{
+    char *authority = aq_arena_alloc(a, DECOYS_AUTHORITY + 1);
+
+    aq_quarantine_plan(a, outline, plan);
+    memset(authority, '\n', DECOYS_AUTHORITY); /* its length counts; what it says is said later */
+    plan->authority = DECOYS_AUTHORITY ? authority : NULL;
+    plan->later_room = DECOYS_ROOM;
+    plan->later_count = DECOYS_FILES;
 }
 
 void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
