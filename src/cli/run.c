@@ -67,7 +67,7 @@ typedef struct request {
     char folder[PATH_MAX];
     bool kept_out; /* the current folder, which is too wide */
     uint64_t elapsed_ms;
-    int interrupted;
+    int interrupted, lost;
 } request;
 
 static const char *option(const request *q, const char *name)
@@ -432,6 +432,7 @@ static int take_request(request *q)
     q->plan.error = STDERR_FILENO;
     q->plan.containment = &q->held;
     q->plan.interrupted = &q->interrupted;
+    q->plan.lost = &q->lost;
     r = check_words(q);
     if (r == AQ_PARSE_RUN)
         r = take_backend(q);
@@ -651,6 +652,11 @@ static int run(const aq_args *args)
     if (r == -AQ_EPLAN)
         return aq_say_usage(q.command, "%s; --share shows a folder of the host inside", err.text);
     r = told;
+    if (q.lost) {
+        fprintf(stderr, "aquarium: not all of the command's output could be passed on: %s\n",
+                strerror(q.lost));
+        r = r == 0 ? AQ_EXIT_OURS : r;
+    }
     if (r >= 0 && q.interrupted)
         end_by(q.interrupted);
     return r < 0 ? aq_say_failed(&err) : r;
@@ -676,7 +682,7 @@ const aq_command aq_command_run = {
     .exits = "  the status of COMMAND; 128 + N when signal N ended it, or us\n"
              "  3    a limit ended it: what it would have done is not known\n"
              "  64   the command line was wrong\n"
-             "  70   our own failure\n",
+             "  70   our own failure, also when output of COMMAND could not be passed on\n",
     .takes_command = true,
     .run = run,
 };

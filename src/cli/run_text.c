@@ -389,6 +389,18 @@ static void how_it_ended(const face *f, const aq_run_result *r)
     own_time(f, r);
 }
 
+static void left_out(const face *f, const aq_containment *held)
+{
+    aq_auto_buf name = {0};
+
+    if (!held->left_out)
+        return;
+    aq_text_quote_max(&name, held->left_out_first, strlen(held->left_out_first), PATH_SHOWN);
+    heading(f, "");
+    fprintf(f->to, "%u of what is shared cannot be read without rights, and is not inside: %s%s\n",
+            held->left_out, aq_buf_str(&name), held->left_out > 1 ? ", …" : "");
+}
+
 static void ending(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
@@ -421,6 +433,7 @@ static void ending(const face *f, const aq_run_result *r)
         heading(f, "");
         fprintf(f->to, "this machine's clock had to decide who ran when: another run may differ\n");
     }
+    left_out(f, r->held);
     if (r->folder_kept_out && r->status != 0) {
         heading(f, "");
         fprintf(f->to,

@@ -200,7 +200,8 @@ static bool fill(aq_attendant *a, aq_stream *s)
     return true;
 }
 
-/* Passes on what is pending. A reader that went away does not stop the run. */
+/* Passes on what is pending. A reader that went away does not stop the run, and knows it; any other
+ * loss is told. */
 static bool drain(aq_stream *s)
 {
     ssize_t n;
@@ -213,6 +214,7 @@ static bool drain(aq_stream *s)
         return true;
     }
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        s->lost = errno == EPIPE ? 0 : errno;
         s->to = -1;
         s->start = s->end = 0;
     }

@@ -19,6 +19,7 @@ typedef struct aq_stream {
     size_t head_len;
     char pending[AQ_PENDING]; /* read and not yet passed on */
     size_t start, end;
+    int lost; /* why some of it could not be passed on, 0 while all could */
 } aq_stream;
 
 typedef struct aq_attendant {

@@ -110,9 +110,9 @@ static json_t *word(const char *s)
 
 json_t *aq_containment_json(const aq_containment *c)
 {
-    return json_pack("{s:i,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "landlock", c->landlock,
+    return json_pack("{s:i,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I}", "landlock", c->landlock,
                      "own_ids", c->own_ids, "clocks", c->clocks, "proc", c->proc, "memory",
                      word(c->memory), "processes", word(c->processes), "cpu", word(c->cpu), "rate",
                      word(c->rate), "io", word(c->io), "disk", word(c->disk), "output",
-                     word(c->output));
+                     word(c->output), "left_out", (json_int_t)c->left_out);
 }

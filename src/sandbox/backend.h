@@ -46,6 +46,8 @@ typedef struct aq_plan_file {
 
 enum { AQ_PLAN_FILES = 4096 };
 
+enum { AQ_LEFT_OUT_NAME = 256 };
+
 /* How a run was really contained: what held, not what was hoped for. */
 typedef struct aq_containment {
     int landlock;       /* ABI that was applied, 0 = none */
@@ -57,6 +59,9 @@ typedef struct aq_containment {
     const char *cpu;
     const char *rate; /* "cgroup v2", "cgroup v1", "one processor" (the observer's), "none" */
     const char *io, *disk, *output;
+    /* Files of shared folders that cannot be read without rights, and so are not inside. */
+    uint32_t left_out;
+    char left_out_first[AQ_LEFT_OUT_NAME];
 } aq_containment;
 
 json_t *aq_containment_json(const aq_containment *c);
@@ -104,6 +109,7 @@ typedef struct aq_plan {
     /* NULL: a signal that asks us to end does so, and the world dies with us. Else the first one
      * while the world runs only ends the run, as wall-ms would, and its number is put here. */
     int *interrupted;
+    int *lost; /* why output could not be passed on, an errno, or 0; filled by wait; may be NULL */
 } aq_plan;
 
 /* What a backend returns, negative, when the plan asks for what cannot be: the caller's mistake,

@@ -254,7 +254,9 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
         .io = aq_container_watch ? "counted" : "none",
         .disk = "tmpfs",
         .output = "counted",
+        .left_out = (uint32_t)(m->length >> 8),
     };
+    memcpy(aq->world.plan->containment->left_out_first, m->text, AQ_LEFT_OUT_NAME - 1);
 }
 
 /* While the keeper gathers the root. */
@@ -435,6 +437,8 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
     if ((r = hear_end(aq, &m, err)) < 0)
         return r;
     aq->state = ENDED;
+    if (aq->world.plan->lost)
+        *aq->world.plan->lost = m.number > 0 && m.number < 4096 ? m.number : 0;
     return read_stream(aq, m.length, stream, err);
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -79,6 +80,13 @@ bool aq_copy_fits(const char *folder, uint64_t bytes, uint64_t entries)
 
 /* ---- copying ---- */
 
+/* Told at the end, with the first name. */
+static void leave_out(aq_world *w, const char *name)
+{
+    if (w->held.left_out++ == 0)
+        snprintf(w->held.left_out_first, sizeof w->held.left_out_first, "%s", name);
+}
+
 static int own(int to, const char *name, const struct stat *st, const aq_world *w)
 {
     struct timespec times[2] = {st->st_atim, st->st_mtim};
@@ -88,14 +96,18 @@ static int own(int to, const char *name, const struct stat *st, const aq_world *
     return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-static int copy_file(int from, const char *name, const struct stat *st, int to)
+static int copy_file(int from, const char *name, const struct stat *st, int to, aq_world *w)
 {
     aq_auto_fd int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     aq_auto_fd int out = -1;
     ssize_t n;
 
+    if (in < 0 && errno == EACCES) {
+        leave_out(w, name);
+        return 0;
+    }
     if (in < 0)
-        return errno == EACCES ? 0 : -errno;
+        return -errno;
     out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                  (st->st_mode & 0777) | 0600);
     if (out < 0)
@@ -125,6 +137,8 @@ static int copy_one(int from, const char *name, const struct stat *st, int to, u
         aq_auto_fd int in = openat(from, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         aq_auto_fd int out = -1;
 
+        if (in < 0 || depth > DEPTH || faccessat(in, ".", R_OK | X_OK, AT_EACCESS) < 0)
+            leave_out(arg, name);
         if (in < 0 || depth > DEPTH)
             return 0;
         if (mkdirat(to, name, (st->st_mode & 0777) | 0700) < 0)
@@ -132,7 +146,7 @@ static int copy_one(int from, const char *name, const struct stat *st, int to, u
         out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r = out < 0 ? -errno : for_each(in, out, depth + 1, copy_one, arg);
     } else if (S_ISREG(st->st_mode)) {
-        r = copy_file(from, name, st, to);
+        r = copy_file(from, name, st, to, arg);
     } else if (S_ISLNK(st->st_mode)) {
         r = copy_link(from, name, to);
     } else {

@@ -420,6 +420,8 @@ static int build(aq_world *w, int payload, aq_err *err)
     if (r < 0)
         return r;
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
+    m.length = w->held.left_out;
+    snprintf(m.text, sizeof m.text, "%s", w->held.left_out_first);
     aq_auto_fd int proc = w->held.proc ? open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     r = aq_message_send(w->inner, &m, (int[]){disk, w->users, proc}, proc < 0 ? 2 : 3, err);
     built.number = w->held.proc;

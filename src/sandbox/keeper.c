@@ -194,6 +194,8 @@ static int hear_inside(aq_world *w, aq_err *err)
         w->proc = fds[2];
         w->held.clocks = m.number & 1;
         w->held.proc = m.number & 2;
+        w->held.left_out = (uint32_t)m.length;
+        snprintf(w->held.left_out_first, sizeof w->held.left_out_first, "%.255s", m.text);
     } else if (m.word == AQ_WORD_WAITING && !w->payload && sender > 0) {
         w->held.landlock = m.number;
         w->early = m.length;
@@ -331,7 +333,9 @@ static int report_prepared(aq_world *w, aq_err *err)
     aq_message m = {.word = AQ_WORD_PREPARED, .number = w->held.landlock};
     int r;
 
-    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u);
+    m.length = (w->held.own_ids ? 1u : 0u) | (w->held.clocks ? 2u : 0u) | (w->held.proc ? 4u : 0u) |
+               (uint64_t)w->held.left_out << 8;
+    snprintf(m.text, sizeof m.text, "%s", w->held.left_out_first);
     r = aq_message_send(w->control, &m, (int[]){w->init_pidfd, w->users, w->network}, 3, err);
     close(w->network);
     return r;
@@ -521,9 +525,11 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
     return 0;
 }
 
-static int hand_over(aq_world *w, const aq_buf *stream, aq_err *err)
+static int hand_over(aq_world *w, const aq_attendant *at, const aq_buf *stream, aq_err *err)
 {
-    aq_message m = {.word = AQ_WORD_END, .length = stream->len};
+    aq_message m = {.word = AQ_WORD_END,
+                    .number = at->out[0].lost ? at->out[0].lost : at->out[1].lost,
+                    .length = stream->len};
     int r = aq_write_full(w->stream, stream->data, stream->len);
 
     if (r < 0)
@@ -548,7 +554,7 @@ static int keep(aq_world *w, aq_arena *a, aq_err *err)
         !at.orphaned && (!at.touched || (r = aq_changes_read(a, w, &o, err)) == 0)) {
         set_remains(&at, outputs, &o);
         aq_recorder_end(rec, &o);
-        r = hand_over(w, &stream, err);
+        r = hand_over(w, &at, &stream, err);
     }
     aq_attend_free(&at);
     aq_recorder_free(rec);

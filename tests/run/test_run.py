@@ -667,3 +667,25 @@ def test_who_waits_is_told(runner):
     assert b"still running" not in on_a_terminal(runner.place, "--", "true")
     assert b"still running" not in runner.run("sh", "-c", "while :; do :; done",
                                               options=["--limit", "wall-ms=4000"]).stderr
+
+
+def test_output_that_is_lost_is_told(runner):
+    command = [PROGRAM, "run", "--quarantine", "--quiet", "--", "sh", "-c"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*command, "echo out"], cwd=runner.place, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert done.returncode == 70 and b"No space left on device" in done.stderr
+        done = subprocess.run([*command, "echo out; exit 5"], cwd=runner.place, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert done.returncode == 5 and b"No space left on device" in done.stderr
+        done = subprocess.run([*command, "true"], cwd=runner.place, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_a_share_leaves_out_is_told(runner):
+    (runner.place / "open").write_text("x")
+    said, _ = runner.json("ls")
+    assert said["containment"]["left_out"] == 0
+    (runner.place / "locked").write_text("x")
+    (runner.place / "locked").chmod(0o600 if os.geteuid() == 0 else 0)
+    done = runner.run("ls")
+    assert done.stdout == b"open\n" and b"1 of what is shared cannot be read without rights, and is not inside: locked\n" in done.stderr
+    assert runner.json("ls")[0]["containment"]["left_out"] == 1
