@@ -231,6 +231,8 @@ aq_step aq_after_ioctl(aq_tracer *t, aq_task *k, long *result)
     uint32_t command = 0;
     uint64_t at;
 
+    if (t->plan.machine && *result >= 0)
+        aq_face_stamp_control(t, k, (uint32_t)aq_regs_arg(k, 1));
     if (!t->plan.machine || (uint32_t)aq_regs_arg(k, 1) != SIOCETHTOOL || *result < 0 ||
         !aq_tracee_get(k, aq_regs_arg(k, 2), &q, sizeof q))
         return AQ_STEP_RUN;

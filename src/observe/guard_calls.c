@@ -106,6 +106,8 @@ aq_step aq_try_option(aq_tracer *t, aq_task *k)
     if (aq_arg_int(k, 2) == SO_ZEROCOPY)
         return aq_refuse(k, EOPNOTSUPP, "zerocopy.refused");
     t->lingers |= aq_arg_int(k, 2) == SO_LINGER;
+    if (t->plan.machine)
+        aq_stamps_wanted(t, aq_arg_int(k, 2));
     return AQ_STEP_RUN;
 }
 

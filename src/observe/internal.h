@@ -274,6 +274,7 @@ struct aq_tracer {
     bool named_pipes;  /* there may be some; park_open.c */
     bool moves_each;   /* the kernel moves one mapping at a time only */
     bool lingers;      /* some socket may want to wait in close */
+    bool stamps;       /* some socket may want to know when a message came */
     int patience;      /* looks at tasks that wait in the kernel */
     int waking;        /* looks left for those whom SIGCONT sets going */
     uint64_t wall_start;
@@ -329,6 +330,13 @@ aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_ipc_times(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
+/* face_stamp.c: times that the kernel's network tells. */
+aq_attempt aq_try_sockopt;
+aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result);
+void aq_stamps_wanted(aq_tracer *t, int option); /* of SOL_SOCKET */
+void aq_face_stamps(aq_tracer *t, aq_task *k, long result);
+void aq_face_stamp_control(aq_tracer *t, aq_task *k, uint32_t request);
+
 /* face_net.c: what a netlink socket gave the task, without what tells of our cable. */
 void aq_face_netlink(aq_tracer *t, aq_task *k, long *result);
 

@@ -225,6 +225,7 @@ aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result)
     if (!k->waits) {
         if (!sends(k->nr))
             aq_face_netlink(t, k, result);
+        aq_face_stamps(t, k, *result);
         aq_moved(t, *result);
         return AQ_STEP_RUN;
     }
@@ -246,6 +247,7 @@ aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result)
         *result = aq_message_done(k);
     if (!sends(k->nr))
         aq_face_netlink(t, k, result);
+    aq_face_stamps(t, k, *result);
     aq_moved(t, *result);
     return AQ_STEP_RUN;
 }

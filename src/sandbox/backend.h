@@ -94,7 +94,9 @@ typedef struct aq_plan {
     int (*internet)(const struct aq_plan *plan, aq_err *err);
     const void *internet_of; /* whatever that needs */
     const char
-        *authority;   /* a certificate in PEM that the world trusts beside the host's; or NULL */
+        *authority; /* a certificate in PEM that the world trusts beside the host's; or NULL */
+    const char *keystore; /* the same for Java, where the host has one; or NULL */
+    size_t keystore_len;
     const char *tree; /* folder of the host with files that every machine has, or NULL */
     const aq_plan_file *files;
     size_t file_count;

@@ -439,8 +439,9 @@ static int give_up_all(const aq_world *w, aq_err *err)
         (r = aq_process_no_new_privileges(err)) < 0)
         return r;
     /* Those that are -1 are not there to be kept. */
-    return aq_process_close_but(
-        (int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0], w->trust[1]}, 6, err);
+    return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0],
+                                        w->trust[1], w->trust[3]},
+                                7, err);
 }
 
 /* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files

@@ -18,7 +18,8 @@ enum {
     BUNDLE = 4 << 20, /* no host's is larger */
 };
 
-static const char bundle[] = "etc/ssl/certs/ca-certificates.crt", name[] = "trust";
+static const char bundle[] = "etc/ssl/certs/ca-certificates.crt", name[] = "trust",
+                  keystore[] = "etc/ssl/certs/java/cacerts", store[] = "keystore";
 
 uint64_t aq_trust_room(const aq_plan *plan)
 {
@@ -26,19 +27,37 @@ uint64_t aq_trust_room(const aq_plan *plan)
 
     if (!plan->authority || plan->rootfs || stat("/etc/ssl/certs/ca-certificates.crt", &st) < 0)
         return 0;
-    return ((uint64_t)st.st_size + strlen(plan->authority)) / 4096 * 4096 + 8192;
+    return ((uint64_t)st.st_size + strlen(plan->authority)) / 4096 * 4096 + 8192 +
+           plan->keystore_len / 4096 * 4096 + 4096;
+}
+
+/* An empty file of the space, and a mount of it. */
+static int make(const aq_world *w, const char *what, int *file, int *mount, aq_err *err)
+{
+    *file = openat(w->root.disk, what, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (*file < 0)
+        return aq_fail_errno(err, "cannot make the bundle of authorities");
+    *mount = aq_mount_copy(w->root.disk, what, false, SEALED, err);
+    return *mount < 0 ? *mount : 0;
 }
 
 int aq_trust_make(aq_world *w, aq_err *err)
 {
+    int r;
+
     if (!aq_has_machine(w->plan) || w->plan->rootfs)
         return 0;
-    w->trust[1] =
-        openat(w->root.disk, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (w->trust[1] < 0)
-        return aq_fail_errno(err, "cannot make the bundle of authorities");
-    w->trust[2] = aq_mount_copy(w->root.disk, name, false, SEALED, err);
-    return w->trust[2] < 0 ? w->trust[2] : 0;
+    r = make(w, name, &w->trust[1], &w->trust[2], err);
+    if (r == 0 && access("/etc/ssl/certs/java/cacerts", F_OK) == 0)
+        r = make(w, store, &w->trust[3], &w->trust[4], err);
+    return r;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
 }
 
 int aq_trust_place(aq_world *w, aq_err *err)
@@ -49,8 +68,10 @@ int aq_trust_place(aq_world *w, aq_err *err)
         w->trust[0] = openat(w->root.top, bundle, O_RDONLY | O_CLOEXEC);
     if (w->trust[0] >= 0) /* else the host trusts nobody */
         r = aq_mount_attach(w->trust[2], w->root.top, bundle, err);
-    if (w->trust[2] >= 0)
-        close(w->trust[2]);
+    if (w->trust[4] >= 0 && r == 0 && w->plan->keystore)
+        r = aq_mount_attach(w->trust[4], w->root.top, keystore, err);
+    close_fd(&w->trust[2]);
+    close_fd(&w->trust[4]);
     return r;
 }
 
@@ -61,6 +82,8 @@ int aq_trust_write(const aq_world *w, aq_err *err)
     off_t at = 0;
     int r = 0;
 
+    if (w->trust[3] >= 0 && w->plan->keystore)
+        r = aq_write_full(w->trust[3], w->plan->keystore, w->plan->keystore_len);
     if (w->trust[0] < 0)
         return 0;
     if (fstat(w->trust[0], &st) < 0 || st.st_size > BUNDLE)

@@ -107,13 +107,13 @@ typedef struct aq_world {
     bool own_ids;     /* identities of our own were taken */
     aq_id_map ids[2]; /* the last one is the payload's */
     size_t id_count;
-    int control;           /* the keeper's end */
-    int life;              /* open in keeper and init as long as they live */
-    int stream;            /* a memory file for the observation */
-    int line;              /* the keeper's end of the internet's line; net.h */
-    int trust[3];          /* init's: the host's bundle of authorities, ours, and its mount */
-    int inner, outer;      /* between init or payload (inner) and keeper (outer) */
-    int orders, order;     /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
+    int control;       /* the keeper's end */
+    int life;          /* open in keeper and init as long as they live */
+    int stream;        /* a memory file for the observation */
+    int line;          /* the keeper's end of the internet's line; net.h */
+    int trust[5];      /* init's: the host's bundle of authorities; ours, and Java's: file, mount */
+    int inner, outer;  /* between init or payload (inner) and keeper (outer) */
+    int orders, order; /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
     bool sealed;  /* init has given up everything */

@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "internet/world.h"
 #include "session/room.inc"
+#include "session/truststore.h"
 
 typedef struct aq_internet_of {
     const aq_decoys *decoys;
@@ -122,6 +123,18 @@ static int make_internet(const aq_plan *plan, aq_err *err)
     return aq_internet_world_file(&w, err);
 }
 
+static void add_keystore(aq_arena *a, const aq_decoys *d, aq_plan *plan)
+{
+    enum { AGE = 259 * 86400 }; /* seconds that it is known */
+    aq_auto_buf store = {0};
+
+    if (!plan->authority ||
+        aq_truststore(plan->authority, "corporate-root-ca", d->start - AGE, &store) < 0)
+        return;
+    plan->keystore = memcpy(aq_arena_alloc(a, store.len), store.data, store.len);
+    plan->keystore_len = store.len;
+}
+
 void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, aq_plan *plan)
 {
     aq_internet_of *of = aq_arena_alloc(a, sizeof *of);
@@ -161,5 +174,6 @@ void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     of->decoys = d;
     plan->internet = make_internet;
     plan->authority = value_of(d, "authority.certificate");
+    add_keystore(a, d, plan);
     plan->internet_of = of;
 }

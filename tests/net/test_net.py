@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAM
+from conftest import PROGRAM, open_to_others
 
 PYTHON = "/usr/bin/python3"
 NAMES = ["--resolve", "api.example.org,*.wild.example.org"]
@@ -170,6 +170,19 @@ def test_tools_trust_the_internet(world, tool):
     assert any(h.startswith("https://api.example.org/") for h in said["summary"]["hosts"])
 
 
+def test_java_trusts_the_internet(world):
+    if not shutil.which("javac") or not pathlib.Path("/etc/ssl/certs/java/cacerts").exists():
+        pytest.skip("no Java with a trust store on this machine")
+    (world.place / "T.java").write_text(
+        "public class T { public static void main(String[] a) throws Exception {\n"
+        "System.out.println(((java.net.HttpURLConnection) new java.net.URL(\"https://api.example.org/j\")"
+        ".openConnection()).getResponseCode()); } }")
+    subprocess.run(["javac", "T.java"], cwd=world.place, check=True)
+    open_to_others(world.place)
+    done = world.run("java", "-cp", world.place, "T", options=[*NAMES, "--quiet", "--share", world.place])
+    assert done.stdout == "200\n", done.stderr
+
+
 def test_what_was_said_is_recorded(world):
     code = ("import http.client\nc = http.client.HTTPSConnection('api.example.org')\n"
             "c.request('POST', '/in?a=1', b'secret ' * 3, {'X-Own': 'yes'}); print(c.getresponse().status)")
@@ -207,6 +220,14 @@ def test_answers_take_their_time(world):
     code = ("import time, urllib.request as u\nt = time.time(); u.urlopen('http://8.8.8.8/').read()\n"
             "print(0.002 < time.time() - t < 2)")
     assert world.python(code).strip() == "True"
+
+
+def test_times_of_the_kernel_are_the_worlds(world):
+    code = ("import socket, struct, time\ns = socket.socket(type=socket.SOCK_DGRAM); s.setsockopt(1, 29, 1)\n"
+            "s.settimeout(3); s.sendto(b'\\x12\\x34\\x01' + bytes(2) + b'\\x01' + bytes(6) + b'\\x01a' + bytes(2) + b'\\x01\\0\\x01', ('8.8.8.8', 53))\n"
+            "(stamp,) = s.recvmsg(500, 100)[1]; print(abs(struct.unpack('qq', stamp[2])[0] - time.time()) < 2)\n"
+            "c = socket.create_connection(('8.8.8.8', 80)); print(struct.unpack('I', c.getsockopt(6, 11, 232)[68:72])[0])")
+    assert world.python(code).split() == ["True", "14000"]
 
 
 # ---- twins ----

@@ -1,0 +1,157 @@
+/* Times that the kernel's network tells by its own clock: when a message came, how long a way
+ * takes. They are replaced by the world's. */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "observe/decode.h"
+
+enum {
+    CONTROL = 4096, /* bytes of one message's control data that are looked at */
+    MESSAGES = 1024,
+    STAMP = SO_TIMESTAMP,
+    STAMP_NS = SO_TIMESTAMPNS,
+    STAMPING = SO_TIMESTAMPING,
+    STAMP_NEW = 63, /* the same three, with wide seconds */
+    STAMP_NS_NEW = 64,
+    STAMPING_NEW = 65,
+    STAMP_ASK = 0x8906, /* SIOCGSTAMP: of the last message; the next number: in nanoseconds */
+    STAMP_ASK_NS = 0x8907,
+    WAY_US = 14000, /* what a way takes, as everybody would measure it */
+    SPREAD_US = 3000,
+    RETRY_US = 216000,
+};
+
+static const int64_t second = 1000000000;
+
+void aq_stamps_wanted(aq_tracer *t, int option)
+{
+    switch (option) {
+    case STAMP:
+    case STAMP_NS:
+    case STAMPING:
+    case STAMP_NEW:
+    case STAMP_NS_NEW:
+    case STAMPING_NEW:
+        t->stamps = true;
+    }
+}
+
+/* One control message at `at`, of which `len` bytes are data. */
+static void put_stamp(const aq_tracer *t, const aq_task *k, int type, uint64_t at, size_t len)
+{
+    int64_t now = (int64_t)aq_clock_now(t, CLOCK_REALTIME);
+    int64_t pair[2] = {now / second, now % second}, three[6] = {0};
+
+    switch (type) {
+    case STAMP:
+    case STAMP_NEW:
+        pair[1] /= 1000;
+        __attribute__((fallthrough));
+    case STAMP_NS:
+    case STAMP_NS_NEW:
+        if (len >= sizeof pair)
+            aq_tracee_put(k, at, pair, sizeof pair);
+        break;
+    case STAMPING:
+    case STAMPING_NEW:
+        if (len < sizeof three || !aq_tracee_get(k, at, three, sizeof three))
+            break;
+        for (int i = 0; i < 6; i += 2)
+            if (three[i] || three[i + 1])
+                memcpy(three + i, pair, sizeof pair);
+        aq_tracee_put(k, at, three, sizeof three);
+    }
+}
+
+static void stamp_message(const aq_tracer *t, const aq_task *k, uint64_t header)
+{
+    struct msghdr h;
+    char control[CONTROL];
+    size_t at = 0, len;
+
+    if (!aq_tracee_get(k, header, &h, sizeof h) || !h.msg_control)
+        return;
+    len = h.msg_controllen < sizeof control ? h.msg_controllen : sizeof control;
+    if (!aq_tracee_get(k, (uint64_t)(uintptr_t)h.msg_control, control, len))
+        return;
+    while (at + sizeof(struct cmsghdr) <= len) {
+        struct cmsghdr c;
+
+        memcpy(&c, control + at, sizeof c);
+        if (c.cmsg_len < sizeof c || c.cmsg_len > len - at)
+            return;
+        if (c.cmsg_level == SOL_SOCKET)
+            put_stamp(t, k, c.cmsg_type, (uint64_t)(uintptr_t)h.msg_control + at + sizeof c,
+                      c.cmsg_len - sizeof c);
+        at += CMSG_ALIGN(c.cmsg_len);
+    }
+}
+
+void aq_face_stamps(aq_tracer *t, aq_task *k, long result)
+{
+    uint64_t at = aq_regs_arg(k, 1);
+
+    if (!t->stamps || result < 0)
+        return;
+    if (k->nr == SYS_recvmsg)
+        stamp_message(t, k, at);
+    for (long i = 0; k->nr == SYS_recvmmsg && i < result && i < MESSAGES; i++)
+        stamp_message(t, k, at + (uint64_t)i * sizeof(struct mmsghdr));
+}
+
+void aq_face_stamp_control(aq_tracer *t, aq_task *k, uint32_t request)
+{
+    int64_t now = (int64_t)aq_clock_now(t, CLOCK_REALTIME);
+    int64_t pair[2] = {now / second, now % second};
+
+    if (request == STAMP_ASK)
+        pair[1] /= 1000;
+    if (request == STAMP_ASK || request == STAMP_ASK_NS)
+        aq_tracee_put(k, aq_regs_arg(k, 2), pair, sizeof pair);
+}
+
+/* ---- what a connection measured ---- */
+
+aq_step aq_try_sockopt(aq_tracer *t, aq_task *k)
+{
+    bool measures = aq_arg_int(k, 1) == IPPROTO_TCP && aq_arg_int(k, 2) == TCP_INFO;
+
+    return t->plan.machine && measures ? AQ_STEP_RUN : AQ_STEP_GO;
+}
+
+aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result)
+{
+    struct tcp_info i = {0};
+    socklen_t len = 0;
+
+    (void)t;
+    if (*result < 0 || !aq_tracee_get(k, aq_regs_arg(k, 4), &len, sizeof len))
+        return AQ_STEP_RUN;
+    if (len > sizeof i)
+        len = sizeof i;
+    if (!aq_tracee_get(k, aq_regs_arg(k, 3), &i, len))
+        return AQ_STEP_RUN;
+    i.tcpi_rto = RETRY_US;
+    i.tcpi_ato = 40000;
+    i.tcpi_rtt = WAY_US;
+    i.tcpi_rttvar = SPREAD_US;
+    i.tcpi_rcv_rtt = i.tcpi_rcv_rtt ? WAY_US : 0;
+    i.tcpi_min_rtt = WAY_US - SPREAD_US;
+    i.tcpi_last_data_sent = i.tcpi_last_data_recv = i.tcpi_last_ack_recv = 0;
+    i.tcpi_pacing_rate = 2 * 10 * 1448 * (1000000 / WAY_US);
+    i.tcpi_delivery_rate = i.tcpi_pacing_rate / 2;
+    i.tcpi_busy_time = i.tcpi_rwnd_limited = i.tcpi_sndbuf_limited = 0;
+    i.tcpi_snd_cwnd = 10;
+    i.tcpi_snd_ssthresh = 0x7fffffff;
+    i.tcpi_segs_out = i.tcpi_data_segs_out = (uint32_t)(i.tcpi_bytes_acked / 1448 + 1);
+    i.tcpi_segs_in = i.tcpi_data_segs_in = (uint32_t)(i.tcpi_bytes_received / 1448 + 1);
+    aq_tracee_put(k, aq_regs_arg(k, 3), &i, len);
+    return AQ_STEP_RUN;
+}
