@@ -34,6 +34,7 @@ enum {
     SEGMENTS = 64,         /* of a program */
     LIBRARY_BITS = 28,     /* of chance, in pages: as the kernel's */
     STACK_BITS = 22,       /* likewise */
+    LOW_BITS = 9,          /* likewise, in steps of sixteen bytes */
     HEAP_PAGES = 0x2000,   /* that the heap may begin later */
     STACK_LEAST = 1 << 21, /* it is moved by so much at least: places must not overlap */
     SCRATCH = 8192,        /* below the stack pointer: what a call is given */
@@ -126,8 +127,9 @@ typedef struct layout {
     const aq_image *image;
     struct prctl_mm_map map;   /* as the kernel knows it */
     aq_span program;           /* empty when it is not moved */
-    uint64_t *words;           /* from the stack pointer to the end of the vector; owned */
-    size_t vector, word_count; /* where the vector begins among them, how many there are */
+    uint64_t *words;           /* from the stack pointer to the arguments' text; owned */
+    size_t vector, word_count; /* where the vector begins among them, where it ends */
+    size_t all;                /* of them */
 } layout;
 
 void aq_slide_part(const aq_mapping *m, aq_image *image)
@@ -182,6 +184,7 @@ static bool read_words(const aq_task *k, layout *l)
     if (l->map.arg_start <= l->image->sp || cap > WORDS)
         return false;
     l->words = aq_alloc(cap * sizeof *l->words);
+    l->all = cap;
     if (!aq_tracee_get(k, l->image->sp, l->words, cap * sizeof *l->words))
         return false;
     for (i = 1, n = 0; i < cap && n < 2; i++)
@@ -241,6 +244,7 @@ static bool look_around(const aq_task *k, layout *l)
 
 typedef struct distance {
     uint64_t stack, program, heap; /* down; up; up */
+    uint64_t low;                  /* down, of what lies below the arguments' text, besides */
     uint64_t vdso;                 /* no distance but its new place; 0: where it is */
 } distance;
 
@@ -268,6 +272,7 @@ static distance draw(aq_tracer *t, aq_task *k, const layout *l)
 
     if (k->part == RAISED) {
         d.stack = STACK_LEAST + chance(t, k, STACK_BITS) * PAGE;
+        d.low = chance(t, k, LOW_BITS) * 16;
         d.vdso = above(t, k, l->image, d.stack);
     }
     d.program = (chance(t, k, LIBRARY_BITS) + 1) * PAGE;
@@ -309,7 +314,8 @@ static void move_words(layout *l, const distance *d)
         case AT_EXECFN:
         case AT_PLATFORM:
         case AT_BASE_PLATFORM:
-            *value -= inside(&l->image->stack, *value) ? d->stack : 0;
+            if (inside(&l->image->stack, *value))
+                *value -= d->stack + (*value < l->map.arg_start ? d->low : 0);
             break;
         default:
             break;
@@ -325,12 +331,23 @@ static void move_map(layout *l, const distance *d)
     m->start_code += code, m->end_code += code;
     m->start_data += code, m->end_data += code;
     m->start_brk += d->heap, m->brk += d->heap;
-    m->start_stack -= d->stack;
+    m->start_stack -= d->stack + d->low;
     m->arg_start -= d->stack, m->arg_end -= d->stack;
     m->env_start -= d->stack, m->env_end -= d->stack;
 }
 
 /* ---- moving ---- */
+
+/* Back to the stack, before it is moved: a little lower, as the kernel would have it. */
+static bool put_words(const aq_task *k, const layout *l, const distance *d)
+{
+    static const char nothing[16 << LOW_BITS];
+    size_t bytes = l->all * sizeof *l->words;
+    uint64_t to = l->image->sp - d->low;
+
+    return aq_tracee_put(k, to, l->words, bytes) &&
+           (!d->low || aq_tracee_put(k, to + bytes, nothing, d->low));
+}
 
 /* A call of the task, at its library's instruction. */
 typedef struct hand {
@@ -425,14 +442,14 @@ static bool move(aq_tracer *t, hand *h, layout *l)
     if (!tell_kernel(h, l))
         return true;
     clean(h->k, l->image->sp);
-    if (!aq_tracee_put(h->k, l->image->sp, l->words, l->word_count * sizeof *l->words) ||
+    if (!put_words(h->k, l, &d) ||
         (d.stack && !move_one(h, &l->image->stack, l->image->stack.from - d.stack)) ||
         (d.vdso && !move_library(h, l->image, d.vdso)) ||
         (d.program && !move_program(t, h, l, d.program)))
         return false;
     if (aq_regs_load(h->k, &r) != 0)
         return false;
-    r.rsp -= d.stack;
+    r.rsp -= d.stack + d.low;
     r.rip += inside(&l->program, r.rip) ? d.program : 0;
     return aq_regs_begin(h->k, &r) == 0;
 }

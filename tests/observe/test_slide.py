@@ -53,8 +53,10 @@ def test_by_the_seed(place, form):
 
 def test_where_a_machine_puts_things(place):
     """As the kernel does it on its own: within these borders, in this order."""
+    low = set()
     for seed in "34567":
         at = places(run(place, "./pie", seed=seed))
+        low |= {at["stack"] % 4096, at["again-stack"] % 4096}
         for of in ("", "again-"):
             assert 0x555555554000 < at[of + "code"] < 0x565580000000
             assert 0 < at[of + "heap"] - at[of + "data"] < 0x2100000
@@ -62,6 +64,7 @@ def test_where_a_machine_puts_things(place):
             assert 0x7FFBF0000000 < at[of + "stack"] < 0x7FFFFFE00000
             assert 0 < at[of + "library"] - at[of + "stack"] < 0x200000
             assert at[of + "large"] < at[of + "loader"] and at[of + "map"] < at[of + "stack"]
+    assert len(low) > 5 and all(x % 16 == min(low) % 16 for x in low)
 
 
 def test_a_world_without_a_machine_has_the_places_of_always(place):
