@@ -115,6 +115,21 @@ static bool make(const aq_answer_rule *rule, aq_ask *q, aq_reply *r)
     return true;
 }
 
+/* What is too long for the request's own record, whole: secrets leave in addresses and cookies. */
+static void note_head(aq_ask *q)
+{
+    aq_auto_buf line = {0};
+    aq_block all = {0};
+
+    if (strlen(q->target) <= AQ_EVENT_TEXT && q->head_len <= AQ_EVENT_TEXT)
+        return;
+    aq_buf_addf(&line, "%s %s\r\n", q->method, q->target);
+    aq_block_add(q->conn, &all, "peer-head", line.data, line.len);
+    aq_block_add(q->conn, &all, "peer-head", q->head, q->head_len);
+    aq_block_end(q->conn, &all, "peer-head");
+    aq_buf_free(&all.held);
+}
+
 /* The answer itself is not in it: it follows from the rule and the world, and differs by world. */
 static void note(aq_ask *q, const aq_reply *r, const char *rule)
 {
@@ -123,6 +138,7 @@ static void note(aq_ask *q, const aq_reply *r, const char *rule)
     char hex[AQ_SHA256_HEX];
 
     aq_block_end(q->conn, &q->rest, "peer-body");
+    note_head(q);
     aq_note_object(&n, q->host, strlen(q->host));
     aq_note_text(&n, "method", q->method);
     aq_note_text(&n, "target", q->target);

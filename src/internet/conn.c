@@ -339,6 +339,9 @@ void aq_conn_move(aq_conn *c, bool readable)
             heard_some = take(c) > 0;
         if (!c->dead)
             talk(c);
+        if (c->talk && c->talk->more && !c->dead && !c->closing &&
+            c->out.len - c->sent <= AQ_NET_OUTPUT_PAUSE)
+            c->talk->more(c);
         said_some = !c->dead && give(c);
         if (!heard_some && !said_some)
             break;

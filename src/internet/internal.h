@@ -52,11 +52,13 @@ typedef struct aq_block {
 /* ---- conn.c: connections ---- */
 
 /* How a connection is spoken on. `input` takes what it can use of the bytes at hand and returns how
- * much that was (0: it needs more); `ended` hears that the client will say no more. */
+ * much that was (0: it needs more); `more` is asked when there is room for what it held back;
+ * `ended` hears that the client will say no more. */
 typedef struct aq_talk {
     const char *name;
     void (*begin)(aq_conn *c);
     size_t (*input)(aq_conn *c, const uint8_t *data, size_t len);
+    void (*more)(aq_conn *c);
     void (*ended)(aq_conn *c);
     void (*free)(aq_conn *c);
 } aq_talk;

@@ -238,6 +238,15 @@ static size_t input(aq_conn *c, const uint8_t *data, size_t len)
     return (size_t)n;
 }
 
+/* Frames that had to wait because the client was slow to read. */
+static void more(aq_conn *c)
+{
+    nghttp2_session *session = ((http2 *)c->state)->session;
+
+    if (nghttp2_session_want_write(session) && nghttp2_session_send(session) != 0)
+        aq_conn_close(c, "frames");
+}
+
 /* Streams that are still open have no callback at the end of a session: they go with it. */
 static void end(aq_conn *c)
 {
@@ -249,4 +258,5 @@ static void end(aq_conn *c)
     free(h);
 }
 
-const aq_talk aq_talk_http2 = {.name = "http2", .begin = begin, .input = input, .free = end};
+const aq_talk aq_talk_http2 = {
+    .name = "http2", .begin = begin, .input = input, .more = more, .free = end};

@@ -147,12 +147,19 @@ static bool quic(aq_net *net, const datagram *d)
 
 static void note_other(aq_net *net, const datagram *d, const char *service)
 {
-    aq_note n = note_of(d, "peer-datagram");
+    size_t at = 0;
 
-    aq_note_bytes(&n, "bytes", d->data, d->len);
-    aq_note_text(&n, "service", service);
-    aq_note_number(&n, "size", (int64_t)d->len);
-    aq_note_send(net, &n);
+    do {
+        size_t left = d->len - at;
+        aq_note n = note_of(d, "peer-datagram");
+
+        aq_note_number(&n, "at", (int64_t)at);
+        aq_note_bytes(&n, "bytes", d->data + at, left < AQ_EVENT_TEXT ? left : AQ_EVENT_TEXT);
+        aq_note_text(&n, "service", service);
+        aq_note_number(&n, "size", (int64_t)d->len);
+        aq_note_send(net, &n);
+        at += AQ_EVENT_TEXT;
+    } while (at < d->len);
 }
 
 static bool receive(datagram *d, uint8_t *room)

@@ -89,12 +89,13 @@ s.settimeout(20)
 s.sendto(b"\\xc3\\0\\0\\0\\1\\x08destinat\\x03src" + bytes(1200), ("1.2.3.4", 443))
 data = s.recv(2000)
 assert data[:5] == b"\\xc0\\0\\0\\0\\0" and data[5:9] == b"\\3src", data
-s.sendto(b"<14>stolen", ("5.6.7.8", 514))
+s.sendto(b"<14>stolen" + bytes(9000), ("5.6.7.8", 514))
 """)
     assert done.returncode == 0
     assert internet.of("peer-quic")[0]["args"]["version"] == 1
-    (other,) = internet.of("peer-datagram")
-    assert other["args"]["bytes"] == "<14>stolen" and other["server"] == "5.6.7.8:514"
+    other = internet.of("peer-datagram")
+    assert other[0]["args"]["bytes"].startswith("<14>stolen") and other[0]["server"] == "5.6.7.8:514"
+    assert [r["args"]["at"] for r in other] == [0, 4096, 8192] and other[0]["args"]["size"] == 9010
 
 
 def test_other_ports_refuse(internet):

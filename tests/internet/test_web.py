@@ -71,6 +71,21 @@ def test_big_body_meets_the_bound(internet, tmp_path, version):
     assert len(internet.of("peer-body")) == 256
 
 
+def test_a_long_head_is_recorded_whole(internet):
+    cookie, query = "c" * 9000, "q" * 7000
+    internet.curl("-H", f"Cookie: {cookie}", f"http://example.org/x?{query}")
+    said = "".join(r["args"]["bytes"] for r in internet.of("peer-head"))
+    assert cookie in said and query in said
+
+
+def test_many_large_answers_at_once(internet):
+    """More over one connection of HTTP/2 than it holds back for a client at once."""
+    urls = [a for i in range(90) for a in ("-o", "/dev/null", f"https://api.example.org/v1/embeddings?{i}")]
+    done = internet.curl("--http2", "-Z", "--parallel-max", "90", "--limit-rate", "20M", "-d", "{}", "-w", "%{http_code}\n",
+                         *urls)
+    assert done.stdout.split() == [b"200"] * 90
+
+
 def test_chunked_and_expect(internet):
     internet.curl("-H", "Transfer-Encoding: chunked", "-H", "Expect: 100-continue", "-d", "a=1&b=2",
                   "http://api.example.org/form")
