@@ -440,8 +440,8 @@ static int give_up_all(const aq_world *w, aq_err *err)
         return r;
     /* Those that are -1 are not there to be kept. */
     return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0],
-                                        w->trust[1], w->trust[3]},
-                                7, err);
+                                        w->trust[1], w->trust[3], w->hardware},
+                                8, err);
 }
 
 /* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files
@@ -481,8 +481,6 @@ static int fill_when_told(aq_world *w, aq_err *err)
     }
     if (!aq_has_machine(w->plan))
         close(w->orders);
-    else if ((w->hardware = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
-        return aq_fail_errno(err, "cannot open /sys");
     r = aq_lock(AQ_OWN_INIT, err);
     return r < 0 || order != AQ_ORDER_FILL ? r : aq_message_send(w->inner, &m, NULL, 0, err);
 }

@@ -379,6 +379,18 @@ static int place_text(aq_world *w, int root, const aq_entry *e, aq_err *err)
     return e->kind == POINT && !f ? 0 : aq_cover_file(w, root, e->path, e->text, f, err);
 }
 
+/* Filled later, by another way than the one that the payload sees (hardware.c). */
+static int place_hardware(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
+{
+    char buf[64];
+    int r = aq_mount_restrict(e->space, AQ_MOUNT_READ_ONLY, err);
+
+    w->hardware = openat(disk, aq_root_folder(&w->root, e, buf), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0 && w->hardware < 0)
+        r = aq_fail_errno(err, "cannot open what %s will be", e->path);
+    return r < 0 ? r : place_space(root, e, err);
+}
+
 static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
 {
     switch (e->kind) {
@@ -403,7 +415,8 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
         if (symlinkat(e->text, root, below(e->path)) < 0 && errno != EEXIST)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
         return 0;
-    case HARDWARE: /* filled later, hardware.c */
+    case HARDWARE:
+        return place_hardware(w, root, disk, e, err);
     case SPACE:
         return place_space(root, e, err);
     }

@@ -118,7 +118,7 @@ typedef struct aq_world {
     pid_t init, payload;
     bool sealed;  /* init has given up everything */
     bool filled;  /* it has written the files */
-    int hardware; /* /sys, in init */
+    int hardware; /* what is shown as /sys, in init */
     bool early;   /* the files must be there before the payload begins */
     int init_pidfd;
     int disk;                /* root of the writable space */
