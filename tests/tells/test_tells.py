@@ -1,6 +1,10 @@
 """What a program can find out about where it runs: in a world only what open.tsv has; and every tell is one, because it shows in
 a plain sandbox or on this machine, and is natural somewhere."""
+import json
+import os
+import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -67,3 +71,17 @@ def test_no_tell_is_empty(worlds, native, plain):
 
 def test_sides_show_alike(worlds):
     assert shown(worlds["1", "A"]) == shown(worlds["1", "B"])
+
+
+def test_files_of_every_machine():
+    """What a world brings has its empty place there: else /etc is made anew, at ten times the price. The kernel is the
+    machine's."""
+    machine = tells.PROGRAM.parent / "machine"
+    world = json.loads(subprocess.run([tells.PROGRAM, "decoys", "show", "--seed", "1", "--json"], capture_output=True,
+                                      check=True).stdout)
+    brought = [f["path"] for f in world["files"] if f["path"].startswith(("/etc/", "/var/log/")) or f["path"] == "/run/utmp"]
+    assert len(brought) > 8 and not [path for path in brought if not (machine / path[1:]).is_file()]
+    assert (machine / f"boot/vmlinuz-{world['facts']['kernel.release']}").stat().st_size > 4_000_000
+    rows = re.findall(r'AQ_BASE\((\w+), "(/(?:etc|run|var|boot)/[^"]+)"', (tells.HERE.parent.parent / "src/sandbox/base.def").read_text())
+    points = [path for kind, path in rows if kind != "SPACE"]
+    assert len(points) > 15 and not [p for p in points if not os.path.lexists(machine / p[1:])]

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "f47be38603b6e132b39c77e90e8192fd826888cba9077ade8f6aa78906069dfc"
+#define GOLDEN "56251a4692773b056c32e7242123d3257b68e4693643f501492dd55acdb862c5"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
