@@ -9,10 +9,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const paths[] = {
-    "/proc/5/status",    "/proc/5/stat",      "/proc/5/statm",     "/proc/5/io",
-    "/proc/5/sched",     "/proc/5/maps",      "/proc/5/smaps",     "/proc/5/smaps_rollup",
-    "/proc/5/numa_maps", "/proc/5/oom_score", "/proc/vmstat",      "/proc/5/net/tcp",
-    "/proc/5/net/unix",  "/proc/meminfo",     "/proc/5/mountinfo",
+    "/proc/3005/status",    "/proc/3005/stat",
+    "/proc/3005/statm",     "/proc/3005/io",
+    "/proc/3005/sched",     "/proc/3005/maps",
+    "/proc/3005/smaps",     "/proc/3005/smaps_rollup",
+    "/proc/3005/numa_maps", "/proc/3005/oom_score",
+    "/proc/vmstat",         "/proc/3005/net/tcp",
+    "/proc/3005/net/unix",  "/proc/meminfo",
+    "/proc/3005/mountinfo",
 };
 
 static uint64_t same(void *arg, const char *name, uint64_t device, uint64_t inode)
@@ -33,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1)
         return 0;
-    v = aq_veil_of(paths[data[0] % (sizeof paths / sizeof *paths)]);
+    v = aq_veil_of(paths[data[0] % (sizeof paths / sizeof *paths)], true);
     if (!v)
         abort();
     copy = malloc(size); /* exactly as long, so that reading past it is found */

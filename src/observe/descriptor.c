@@ -263,7 +263,7 @@ static aq_fd *fill(aq_tracer *t, aq_task *k, int folder, int fd)
     else
         name_other(folder, f);
     if (t->plan.machine && f->kind == AQ_FD_FILE)
-        f->veil = aq_veil_of(f->name);
+        f->veil = aq_veil_of(f->name, aq_actors_on(t, k));
     return f;
 }
 

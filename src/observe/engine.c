@@ -115,6 +115,8 @@ void aq_engine_attempt(aq_tracer *t, aq_task *k)
     k->again = false;
     if (k->interrupted)
         aq_engine_step(t, k, AQ_STEP_RUN);
+    else if (t->plan.machine && aq_actors_attempt(t, k) == AQ_STEP_DONE)
+        aq_engine_step(t, k, AQ_STEP_DONE);
     else if (row->attempt)
         aq_engine_step(t, k, row->attempt(t, k));
     else

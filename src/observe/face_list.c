@@ -25,12 +25,14 @@
 #include "base/cleanup.h"
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
+#include "veil/actors.h"
 
 enum {
     CHUNK = 64 << 10,
     MOST = 64 << 20,    /* bytes of one folder; a larger one keeps its order */
     REWRITE = 16 << 20, /* bytes of one answer of the kernel that are looked at */
     ANSWER = 1 << 20,   /* bytes of one answer of ours */
+    PROCESSES = 256,    /* where they begin in /proc */
     NAME_64 = offsetof(struct dirent64, d_name),
     NAME_OLD = NAME_64 - 1, /* getdents has the type behind the name */
 };
@@ -111,6 +113,11 @@ static bool is_overlay(int fd)
 
 /* ---- reading a folder ---- */
 
+static bool is_proc(const char *path)
+{
+    return strcmp(path, "/proc") == 0;
+}
+
 static int read_all(int fd, aq_listing *l)
 {
     size_t cap = 0;
@@ -164,8 +171,39 @@ static uint32_t links_before(const uint64_t *inodes, size_t count, uint64_t ino)
     return nth;
 }
 
+/* /proc: first what tells of the machine, as the kernel has it, then processes by their numbers. */
+static uint64_t proc_position(const char *name, size_t nth)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return digits && !name[digits] ? PROCESSES + strtoull(name, NULL, 10) : nth;
+}
+
+static void add_actors(aq_tracer *t, aq_listing *l)
+{
+    char path[32];
+
+    l->entries = aq_realloc(l->entries, l->count + aq_veil_actor_count, sizeof *l->entries);
+    for (size_t i = 0; i < aq_veil_actor_count; i++) {
+        const aq_veil_actor *a = &aq_veil_actors[i];
+        bool there = false;
+
+        for (size_t k = 0; k < l->count && !there; k++)
+            there = strcmp(l->entries[k].name, a->number) == 0;
+        if (there)
+            continue;
+        snprintf(path, sizeof path, "/proc/%s", a->number);
+        l->entries[l->count++] = (entry){.at = proc_position(a->number, 0),
+                                         .shown = aq_disk_inode(t, path, 0, 0),
+                                         .name = a->number,
+                                         .len = (uint16_t)strlen(a->number),
+                                         .type = DT_DIR};
+    }
+}
+
 static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *path, aq_listing *l)
 {
+    bool proc = is_proc(path);
     bool overlay = is_overlay(fd), plain = !aq_disk_mounted(t, path, NULL);
     size_t cap = 0;
     uint64_t *inodes = NULL;
@@ -179,16 +217,19 @@ static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *pa
             inodes = aq_realloc(inodes, cap, sizeof *inodes);
         }
         inodes[l->count] = d->d_ino;
-        l->entries[l->count] =
-            (entry){.at = position(t->disk, folder, d, links_before(inodes, l->count, d->d_ino)),
-                    .shown = shown(t, fd, folder, path, d->d_name, d->d_ino, plain, overlay),
-                    .name = d->d_name,
-                    .len = (uint16_t)strlen(d->d_name),
-                    .type = d->d_type};
+        l->entries[l->count] = (entry){
+            .at = proc ? proc_position(d->d_name, l->count)
+                       : position(t->disk, folder, d, links_before(inodes, l->count, d->d_ino)),
+            .shown = shown(t, fd, folder, path, d->d_name, d->d_ino, plain, overlay),
+            .name = d->d_name,
+            .len = (uint16_t)strlen(d->d_name),
+            .type = d->d_type};
         l->count++;
         at += d->d_reclen;
     }
     free(inodes);
+    if (proc && t->actors > 0)
+        add_actors(t, l);
     if (l->count)
         qsort(l->entries, l->count, sizeof *l->entries, by_position);
     for (size_t i = 1; i < l->count; i++) /* a position is one entry's */
@@ -197,7 +238,7 @@ static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *pa
 }
 
 /* The folder's entries, now. NULL: the kernel is to answer. */
-static const aq_listing *listing_of(aq_tracer *t, int fd, const char *path)
+static const aq_listing *listing_of(aq_tracer *t, int fd, const char *path, bool anew)
 {
     aq_disk *f = t->disk;
     aq_listing *l = f->listing;
@@ -205,7 +246,8 @@ static const aq_listing *listing_of(aq_tracer *t, int fd, const char *path)
 
     if (fstat(fd, &s) != 0)
         return NULL;
-    if (l && l->dev == (uint64_t)s.st_dev && l->ino == (uint64_t)s.st_ino && l->names == f->names)
+    if (l && l->dev == (uint64_t)s.st_dev && l->ino == (uint64_t)s.st_ino && l->names == f->names &&
+        !anew)
         return l;
     aq_listing_free(l);
     f->listing = NULL;
@@ -282,14 +324,15 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
 
     if (p && p->kind == AQ_PLACE_SYS)
         aq_resolve_hardware(t, f->name);
-    if (!p || p->kind != AQ_PLACE_DISK)
+    if (!p || (p->kind != AQ_PLACE_DISK && !is_proc(f->name)))
         return AQ_STEP_RUN;
     aq_disk_in_space(t, k, f->dev); /* knows the devices from now on */
     mine = aq_fd_borrow(k, aq_arg_int(k, 0));
     from = mine < 0 ? -1 : lseek(mine, 0, SEEK_CUR);
     if (from < 0)
         return AQ_STEP_RUN;
-    l = listing_of(t, mine, f->name);
+    /* Processes come and go without a name being made. */
+    l = listing_of(t, mine, f->name, is_proc(f->name) && from == 0);
     result = l ? fill(k, l, (uint64_t)from, &next) : 0;
     if (!l || result < 0)
         lseek(mine, from, SEEK_SET);
@@ -313,6 +356,7 @@ static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text
     if (fstat(fd, &folder) != 0)
         return;
     for (size_t at = 0; at + skip < len;) {
+        const char *number;
         uint64_t ino;
         uint16_t reclen;
         char *d = text + at;
@@ -321,6 +365,9 @@ static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text
         memcpy(&reclen, d + 16, 2);
         if (reclen <= skip || reclen > len - at || !memchr(d + skip, '\0', reclen - skip))
             return;
+        number = aq_actors_thread(f->name, d + skip);
+        if (number && strlen(number) + (k->nr == AQ_NR_getdents ? 2 : 1) <= reclen - skip)
+            memcpy(d + skip, number, strlen(number) + 1);
         ino = shown(t, fd, &folder, f->name, d + skip, ino, plain, false);
         memcpy(d, &ino, 8);
         at += reclen;

@@ -102,6 +102,7 @@ static void tell_process(aq_tracer *t, aq_task *k, const char *name, aq_veil_pro
     of->vdso = p->vdso;
     of->running = q == k;
     of->halted = q && q->state == AQ_TASK_HALTED;
+    of->parent = aq_actors_parent(p);
     aq_face_tell(q, p, of);
 }
 

@@ -63,6 +63,7 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
 {
     uint64_t dev = makedev(s->stx_dev_major, s->stx_dev_minor);
     bool user = outside ? s->stx_uid == t->disk->user : s->stx_uid == USER;
+    uint32_t uid, gid;
 
     if (!p)
         user = true;
@@ -76,6 +77,10 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
     else if (p->kind == AQ_PLACE_DISK || p->kind == AQ_PLACE_MEMORY)
         user = !of_system(name);
     s->stx_uid = s->stx_gid = user ? USER : 0;
+    if (p && p->kind == AQ_PLACE_PROC && t->actors > 0 && aq_actors_owner(name, &uid, &gid)) {
+        s->stx_uid = uid;
+        s->stx_gid = gid;
+    }
     if (p && p->kind == AQ_PLACE_TERMINALS && user)
         s->stx_gid = TTY_GROUP;
     if (p && p->kind == AQ_PLACE_DEVICES && strcmp(name, "/dev/tty") == 0)

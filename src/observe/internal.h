@@ -183,6 +183,7 @@ struct aq_task {
     uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
     uint8_t *cpus;              /* that it asked to run on, a bit each; NULL: did not ask */
+    int actor;                  /* whose file this call means; face_actors.c */
     aq_look *look;              /* made on first use */
     struct aq_entropy *entropy; /* likewise; face_entropy.c */
     aq_saved saved[AQ_SAVED];
@@ -265,6 +266,7 @@ struct aq_tracer {
     uint64_t next_wait; /* order of those who wait for a futex */
     pid_t first;
     bool started;
+    int actors;        /* are there some? 1 yes, -1 no, 0 not asked yet; face_actors.c */
     bool has_hardware; /* somebody looked into /sys; resolve.c */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
     uint64_t clock;    /* virtual nanoseconds since the start */
@@ -478,6 +480,15 @@ bool aq_touches_nothing(const aq_task *k);
 /* face_proc.c: files of /proc that tell of the machine, answered with its facts. */
 aq_step aq_texts_read(aq_tracer *t, aq_task *k, const aq_fd *f); /* RUN: the kernel may answer */
 void aq_texts_free(aq_tracer *t);
+
+/* face_actors.c: processes that are not there. */
+aq_attempt aq_try_kill, aq_try_parent;
+bool aq_actors_on(aq_tracer *t, aq_task *k);
+aq_step aq_actors_attempt(aq_tracer *t, aq_task *k); /* before an attempt; RUN: make it */
+void aq_actors_opened(aq_tracer *t, aq_task *k, int fd);
+bool aq_actors_owner(const char *name, uint32_t *uid, uint32_t *gid);
+const char *aq_actors_thread(const char *folder, const char *name); /* NULL: as it is */
+int aq_actors_parent(const aq_proc *p); /* whom it is told as its parent; 0: the truth */
 
 /* face_calls.c: calls that ask what the machine is, and what a process may do there. */
 aq_attempt aq_try_machine, aq_try_affinity, aq_try_rlimit, aq_try_landlock, aq_try_young;

@@ -22,6 +22,16 @@ aq_veil_maker aq_make_meminfo, aq_make_cpuinfo, aq_make_stat, aq_make_uptime, aq
     aq_make_maps, aq_make_smaps, aq_make_rollup, aq_make_numa, aq_make_filenr, aq_make_zoneinfo,
     aq_make_buddyinfo;
 
+/* actors.c: a file of one of them, by what follows its number ("/stat"). */
+struct aq_veil_actor;
+void aq_make_actor(const aq_veil_scene *s, const struct aq_veil_actor *a, const char *file,
+                   aq_buf *ret);
+bool aq_actor_has(const char *file);
+/* process.c */
+void aq_make_sched_of(const aq_veil_scene *s, const char *comm, int pid, unsigned threads,
+                      aq_buf *ret);
+void aq_add_groups(const aq_veil_scene *s, aq_buf *ret);
+
 /* A piece of text that is read from front to end. */
 typedef struct aq_lines {
     const char *at, *end;

@@ -160,12 +160,11 @@ static void add_kb(aq_buf *ret, uint64_t kb)
     aq_buf_addf(ret, "\t%8" PRIu64 " kB", kb);
 }
 
-static void add_groups(const aq_veil_scene *s, aq_buf *ret)
+void aq_add_groups(const aq_veil_scene *s, aq_buf *ret)
 {
     uint32_t groups[64];
     size_t count = aq_veil_groups(s->machine, groups, 64);
 
-    aq_buf_addc(ret, '\t');
     for (size_t i = 0; i < count && i < 64; i++)
         aq_buf_addf(ret, "%u ", groups[i]);
     if (count == 0)
@@ -215,7 +214,8 @@ static void add_value(const aq_veil_scene *s, treatment how, const char *value, 
         aq_buf_addf(ret, "\t%d", how == ONE);
         break;
     case GROUPS:
-        add_groups(s, ret);
+        aq_buf_addc(ret, '\t');
+        aq_add_groups(s, ret);
         break;
     case QUEUE:
         aq_buf_addf(ret, "\t0/%" PRIu64, processes(s->machine));
@@ -440,16 +440,9 @@ static void add_count(aq_buf *ret, const char *name, uint64_t n)
     aq_buf_addf(ret, "%-45s:%21" PRIu64 "\n", name, n);
 }
 
-void aq_make_sched(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
+static void add_sched(const aq_veil_scene *s, aq_buf *ret)
 {
-    aq_lines l = {truth, truth + len};
-    const char *line;
-    size_t n;
-
-    if (!aq_line_next(&l, &line, &n))
-        return;
-    aq_buf_add(ret, line, n); /* its name and number */
-    aq_buf_adds(ret, "\n-------------------------------------------------------------------\n");
+    aq_buf_adds(ret, "-------------------------------------------------------------------\n");
     add_time(ret, "se.exec_start", aq_uptime_ns(s));
     add_time(ret, "se.vruntime", s->of.cpu_ns + 184123456789);
     add_time(ret, "se.sum_exec_runtime", s->of.cpu_ns);
@@ -477,6 +470,26 @@ void aq_make_sched(const aq_veil_scene *s, const char *truth, size_t len, aq_buf
     aq_buf_adds(ret, "current_node=0, numa_group_id=0\n"
                      "numa_faults node=0 task_private=0 task_shared=0 group_private=0 "
                      "group_shared=0\n");
+}
+
+void aq_make_sched_of(const aq_veil_scene *s, const char *comm, int pid, unsigned threads,
+                      aq_buf *ret)
+{
+    aq_buf_addf(ret, "%s (%d, #threads: %u)\n", comm, pid, threads);
+    add_sched(s, ret);
+}
+
+void aq_make_sched(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
+{
+    aq_lines l = {truth, truth + len};
+    const char *line;
+    size_t n;
+
+    if (!aq_line_next(&l, &line, &n))
+        return;
+    aq_buf_add(ret, line, n); /* its name and number */
+    aq_buf_addc(ret, '\n');
+    add_sched(s, ret);
 }
 
 /* Two thirds of a thousand, and a little for the memory in use: the host's, here. */

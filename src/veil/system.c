@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/stream.h"
+#include "veil/actors.h"
 
 static uint64_t number(const aq_veil_scene *s, const char *name, uint64_t otherwise)
 {
@@ -43,11 +44,13 @@ void aq_veil_loads(uint64_t ret[3])
     ret[0] = 8, ret[1] = 3, ret[2] = 1;
 }
 
-enum { OTHER_THREADS = 214 }; /* of the rest of the machine */
-
 unsigned aq_veil_threads(const aq_veil_scene *s)
 {
-    return OTHER_THREADS + s->tasks;
+    unsigned others = 0;
+
+    for (size_t i = 0; i < aq_veil_actor_count; i++)
+        others += aq_veil_actors[i].threads;
+    return others + s->tasks;
 }
 
 void aq_make_loadavg(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)

@@ -1,8 +1,9 @@
 /* The table of files (files.def), reading lines and words, and what several makers share. */
-#include "veil/internal.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "veil/actors.h"
+#include "veil/internal.h"
 
 /* ---- lines and words ---- */
 
@@ -260,10 +261,10 @@ static bool same(const char *row, const char *path)
            path[len - 1 + strspn(path + len - 1, "0123456789")] == '\0';
 }
 
-/* One for all files of /sys: which it is the scene says. */
-static const aq_veil sys_file = {.path = ""};
+/* One for all files of /sys, one for those of actors: which it is the scene says. */
+static const aq_veil sys_file = {.path = ""}, actor_file = {.path = ""};
 
-const aq_veil *aq_veil_of(const char *path)
+const aq_veil *aq_veil_of(const char *path, bool actors)
 {
     static const char of_process[] = "PID";
     const char *rest;
@@ -275,6 +276,8 @@ const aq_veil *aq_veil_of(const char *path)
     if (strncmp(path, proc, sizeof proc - 1) != 0)
         return NULL;
     rest = pass_process(path + sizeof proc - 1, &pid, &tid);
+    if (actors && aq_veil_actor_of(pid) && aq_actor_has(rest))
+        return &actor_file;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *name = files[i].path;
         bool process = strncmp(name, of_process, sizeof of_process - 1) == 0;
@@ -292,6 +295,15 @@ bool aq_veil_needs_truth(const aq_veil *v)
     return v->truth;
 }
 
+static void make_actor(const aq_veil_scene *s, aq_buf *ret)
+{
+    const aq_veil_actor *a = s->path ? aq_veil_actor_at(s->path) : NULL;
+    int pid, tid;
+
+    if (a)
+        aq_make_actor(s, a, pass_process(s->path + sizeof proc - 1, &pid, &tid), ret);
+}
+
 void aq_veil_text(const aq_veil *v, const aq_veil_scene *s, const char *truth, size_t len,
                   aq_buf *ret)
 {
@@ -299,7 +311,9 @@ void aq_veil_text(const aq_veil *v, const aq_veil_scene *s, const char *truth, s
     const char *text = v == &sys_file ? aq_sys_text(s->path ? s->path : "", &cpu) : v->text;
 
     aq_buf_clear(ret);
-    if (v->maker)
+    if (v == &actor_file)
+        make_actor(s, ret);
+    else if (v->maker)
         v->maker(s, truth, len, ret);
     else if (text)
         aq_add_facts(ret, s->machine, cpu, text);

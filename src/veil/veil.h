@@ -57,8 +57,9 @@ typedef struct aq_veil_scene {
 /* A file whose text is ours. */
 typedef struct aq_veil aq_veil;
 
-/* `path`: absolute, as the kernel names an open file. NULL: what is there may be read as it is. */
-const aq_veil *aq_veil_of(const char *path);
+/* `path`: absolute, as the kernel names an open file. `actors`: numbers of actors (actors.h) mean
+ * them. NULL: what is there may be read as it is. */
+const aq_veil *aq_veil_of(const char *path, bool actors);
 /* Is its text made of the kernel's? Otherwise that need not be read. */
 bool aq_veil_needs_truth(const aq_veil *v);
 /* Puts what the program sees into `ret`, which is emptied first. */

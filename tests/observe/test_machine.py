@@ -227,3 +227,54 @@ def test_root_only(runner, path):  # noqa: F811
         return
     done = runner.run("cat", path)
     assert done.returncode == 1 and b"Permission denied" in done.stderr
+
+
+# ---- processes that are not there ----
+
+
+def test_process_table(runner):  # noqa: F811
+    rows = [line.split(None, 3) for line in said(runner, "ps", "-eo", "pid,ppid,user:20,args").splitlines()[1:]]
+    by_pid = {int(r[0]): r for r in rows}
+    assert len(rows) > 80 and by_pid[1][3] == "/sbin/init" and by_pid[2][3] == "[kthreadd]"
+    assert {r[2] for r in rows} >= {"root", "messagebus", "systemd-timesync"}
+    own = max(by_pid)
+    assert own == 2431 and by_pid[own][1] == "2419" and by_pid[2419][3] == "-bash"
+    assert [int(r[0]) for r in rows] == sorted(by_pid)
+
+
+def test_who_started_us(runner):  # noqa: F811
+    out = python(runner, """
+import os
+def parent(pid): return int(open(f"/proc/{pid}/stat").read().rsplit(")")[-1].split()[1])
+pid, names = os.getpid(), []
+assert os.getppid() == parent("self") == int([l for l in open("/proc/self/status") if l.startswith("PPid")][0].split()[1])
+while pid:
+    names.append(open(f"/proc/{pid}/comm").read().strip())
+    pid = parent(pid)
+print(*names)
+print(os.readlink(f"/proc/{os.getppid()}/exe"), os.path.exists("/proc/3000"), os.path.exists("/proc/7"), os.path.exists("/proc/671/stat"))
+for pid in (os.getppid(), 671, 1, 3000):
+    try: print(os.kill(pid, 0))
+    except OSError as e: print(e.errno)
+child = os.fork()
+if child == 0: os._exit(os.getppid() == 2431)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+""")
+    assert out.splitlines() == ["python3 bash sshd sshd sshd systemd", "/usr/bin/bash False False True", "None", "1", "1", "3", "1"]
+
+
+def test_folder_of_a_process(runner):  # noqa: F811
+    out = python(runner, """
+import os
+d = os.open("/proc/671", os.O_RDONLY)
+print(open(os.open("comm", os.O_RDONLY, dir_fd=d)).read().strip(), os.stat("status", dir_fd=d).st_uid, os.stat("/proc/2419").st_uid)
+print(os.listdir("/proc/671/task"), open("/proc/671/task/671/comm").read().strip(), "status" in os.listdir(d))
+p = os.open("/proc", os.O_RDONLY)
+print(open(os.open("572/comm", os.O_RDONLY, dir_fd=p)).read().strip(), os.stat("572", dir_fd=p).st_uid)
+for path in ("/proc/671/environ", "/proc/671/fd", "/proc/671/maps"):
+    try: (os.listdir if path.endswith("fd") else open)(path).read()
+    except PermissionError: print("closed")
+names = os.listdir("/proc")
+print(len(names) == len(set(names)), "671" in names, "self" in names)
+""")
+    assert out.splitlines() == ["sshd 0 1000", "['671'] sshd True", "dbus-daemon 100", "closed", "closed", "closed", "True True True"]

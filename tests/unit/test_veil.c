@@ -7,6 +7,8 @@
 #include <sys/sysmacros.h>
 
 #include "unit.h"
+#include "veil/actors.h"
+#include "veil/tree.h"
 
 static const aq_fact facts[] = {
     {"cpu.count", "4"},
@@ -32,7 +34,7 @@ static aq_buf text;
 
 static const char *see(const char *path, aq_veil_scene s, const char *truth)
 {
-    const aq_veil *v = aq_veil_of(path);
+    const aq_veil *v = aq_veil_of(path, true);
 
     assert_non_null(v);
     s.machine = &machine;
@@ -45,15 +47,16 @@ static void find(void **state)
     int pid, tid;
 
     (void)state;
-    assert_non_null(aq_veil_of("/proc/meminfo"));
-    assert_non_null(aq_veil_of("/proc/12/status"));
-    assert_ptr_equal(aq_veil_of("/proc/12/status"), aq_veil_of("/proc/12/task/13/status"));
-    assert_null(aq_veil_of("/proc/status"));
-    assert_null(aq_veil_of("/proc/12/meminfo"));
-    assert_null(aq_veil_of("/proc/12x/status"));
-    assert_null(aq_veil_of("/proc/9999999999/status"));
-    assert_null(aq_veil_of("/tmp/proc/meminfo"));
-    assert_null(aq_veil_of("/proc/meminfo (deleted)"));
+    assert_non_null(aq_veil_of("/proc/meminfo", true));
+    assert_non_null(aq_veil_of("/proc/12/status", true));
+    assert_ptr_equal(aq_veil_of("/proc/12/status", true),
+                     aq_veil_of("/proc/12/task/13/status", true));
+    assert_null(aq_veil_of("/proc/status", true));
+    assert_null(aq_veil_of("/proc/12/meminfo", true));
+    assert_null(aq_veil_of("/proc/12x/status", true));
+    assert_null(aq_veil_of("/proc/9999999999/status", true));
+    assert_null(aq_veil_of("/tmp/proc/meminfo", true));
+    assert_null(aq_veil_of("/proc/meminfo (deleted)", true));
     aq_veil_pids("/proc/12/task/13/status", &pid, &tid);
     assert_true(pid == 12 && tid == 13);
     aq_veil_pids("/proc/12/task", &pid, &tid);
@@ -68,7 +71,7 @@ static void time_and_load(void **state)
 
     (void)state;
     assert_string_equal(see("/proc/uptime", s, NULL), "1001.00 3883.88\n");
-    assert_string_equal(see("/proc/loadavg", s, NULL), "0.08 0.03 0.01 1/217 2440\n");
+    assert_string_equal(see("/proc/loadavg", s, NULL), "0.08 0.03 0.01 1/110 2440\n");
     assert_non_null(strstr(see("/proc/stat", s, NULL), "\nbtime 1699999000\nprocesses 2440\n"));
 }
 
@@ -93,10 +96,10 @@ static void processors(void **state)
     assert_int_equal(count_of(t, "model name\t: A Processor\n"), 4);
     assert_int_equal(count_of(see("/proc/stat", s, NULL), "cpu"), 5);
     assert_non_null(strstr(see("/proc/interrupts", s, NULL), "CPU3"));
-    t = see("/proc/5/status", s, "Cpus_allowed:\t1\nCpus_allowed_list:\t0\n");
+    t = see("/proc/3005/status", s, "Cpus_allowed:\t1\nCpus_allowed_list:\t0\n");
     assert_string_equal(t, "Cpus_allowed:\t9\nCpus_allowed_list:\t0,3\n");
     s.of.cpus = NULL;
-    t = see("/proc/5/status", s, "Cpus_allowed:\t1\nCpus_allowed_list:\t0\n");
+    t = see("/proc/3005/status", s, "Cpus_allowed:\t1\nCpus_allowed_list:\t0\n");
     assert_string_equal(t, "Cpus_allowed:\tf\nCpus_allowed_list:\t0-3\n");
     assert_int_equal(aq_veil_cpu(&machine, one, 12345678901, 5), 2);
     assert_true(aq_veil_cpu(&machine, NULL, 99999999999, 5) < 4);
@@ -106,7 +109,7 @@ static void status(void **state)
 {
     aq_veil_scene s = {.of = {.running = true, .parent = 77, .calls = 970}};
     const char *t =
-        see("/proc/5/status", s,
+        see("/proc/3005/status", s,
             "Name:\ta b\\n)\nState:\tt (tracing stop)\nPPid:\t1\nTracerPid:\t9\nKthread:\t0\n"
             "Groups:\t \nVmSize:\t    3028 kB\nVmRSS:\t     999 kB\nCapBnd:\t0000000000000000\n"
             "NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\nvoluntary_ctxt_switches:\t175\n");
@@ -118,18 +121,19 @@ static void status(void **state)
            "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\nSeccomp:\t0\nSeccomp_filters:\t0\n"
            "voluntary_ctxt_switches:\t11\n");
     s.of = (aq_veil_process){.no_new_privileges = true, .filters = 2, .halted = true};
-    t = see("/proc/5/status", s,
+    t = see("/proc/3005/status", s,
             "State:\tt (tracing stop)\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n");
     assert_string_equal(t,
                         "State:\tT (stopped)\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t2\n");
-    assert_string_equal(see("/proc/5/status", s, "State:\tZ (zombie)\n"), "State:\tZ (zombie)\n");
+    assert_string_equal(see("/proc/3005/status", s, "State:\tZ (zombie)\n"),
+                        "State:\tZ (zombie)\n");
 }
 
 /* A name can look like the end of itself. */
 static void stat_line(void **state)
 {
     aq_veil_scene s = {.of = {.cpu_ns = 80000000, .parent = 77, .born_ns = 1500000000}};
-    const char *t = see("/proc/5/stat", s,
+    const char *t = see("/proc/3005/stat", s,
                         "5 (a) R 9 (x) t 1 5 5 0 -1 4194368 8 9 9 9 0 0 0 0 20 0 1 0 3399915 "
                         "3100672 394 100 1 2 3 0 0 "
                         "0 0 0 0 12 0 0 17 1 0 0 7 8 9 45 46 47 48 49 50 51 0\n");
@@ -139,7 +143,8 @@ static void stat_line(void **state)
         t, "5 (a) R 9 (x) S 77 5 5 0 -1 4194368 90 0 0 0 6 2 0 0 20 0 1 0 100200 3100672 425 "
            "18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 45 46 47 48 49 50 51 "
            "0\n");
-    assert_string_equal(see("/proc/5/statm", s, "757 5 5 5 0 123 0\n"), "757 425 319 5 0 123 0\n");
+    assert_string_equal(see("/proc/3005/statm", s, "757 5 5 5 0 123 0\n"),
+                        "757 425 319 5 0 123 0\n");
 }
 
 static uint64_t twice(void *arg, const char *name, uint64_t device, uint64_t inode)
@@ -162,14 +167,14 @@ static void memory_map(void **state)
 
     (void)state;
     assert_string_equal(
-        see("/proc/5/maps", s, row),
+        see("/proc/3005/maps", s, row),
         "555555554000-555555556000 r--p 00000000 103:02 200                       /usr/bin/cat\n"
         "7ffff7ff9000-7ffff7ffd000 r--p 00000000 00:00 0 \n");
     s.of.vdso = 0x7ffff7ffd000; /* the pages right below it were the clock's */
-    assert_non_null(strstr(see("/proc/5/maps", s, row),
+    assert_non_null(strstr(see("/proc/3005/maps", s, row),
                            "r--p 00000000 00:00 0                          [vvar]\n"));
     assert_non_null(
-        strstr(see("/proc/5/smaps", s, row),
+        strstr(see("/proc/3005/smaps", s, row),
                "200                       /usr/bin/cat\nSize:                  8 kB\n"));
 }
 
@@ -178,7 +183,7 @@ static void sockets(void **state)
     aq_veil_scene s = {.inode = twice};
 
     (void)state;
-    assert_string_equal(see("/proc/5/net/tcp", s,
+    assert_string_equal(see("/proc/3005/net/tcp", s,
                             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "
                             "retrnsmt   uid  timeout inode\n"
                             "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 "
@@ -189,7 +194,7 @@ static void sockets(void **state)
                         "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 "
                         "00000000  1000        0 246 1 "
                         "0000000000000000 100 0 0 10 0\n");
-    assert_string_equal(see("/proc/5/net/unix", s,
+    assert_string_equal(see("/proc/3005/net/unix", s,
                             "Num       RefCount Protocol Flags    Type St Inode Path\n"
                             "00000000deadbeef: 00000002 00000000 00010000 0001 01 21 /tmp/a b\n"),
                         "Num       RefCount Protocol Flags    Type St Inode Path\n"
@@ -204,13 +209,13 @@ static void descriptors(void **state)
                                "tfd:        4 events:       1f data:  4  pos:0 ino:a sdev:f\n";
 
     (void)state;
-    assert_string_equal(see("/proc/5/fdinfo/3", s, info),
+    assert_string_equal(see("/proc/3005/fdinfo/3", s, info),
                         "pos:\t0\nmnt_id:\t28\nino:\t77\n"
                         "lock:\t1: FLOCK  ADVISORY  WRITE 2 103:02:77 0 EOF\n"
                         "tfd:        4 events:       1f data:  4  pos:0 ino:14 sdev:f\n");
-    assert_null(aq_veil_of("/proc/5/fdinfo/"));
-    assert_null(aq_veil_of("/proc/5/fdinfo/3x"));
-    assert_null(aq_veil_of("/proc/5/fdinfo"));
+    assert_null(aq_veil_of("/proc/3005/fdinfo/", true));
+    assert_null(aq_veil_of("/proc/3005/fdinfo/3x", true));
+    assert_null(aq_veil_of("/proc/3005/fdinfo", true));
 }
 
 static void mounts(void **state)
@@ -218,9 +223,9 @@ static void mounts(void **state)
     aq_veil_scene s = {0};
 
     (void)state;
-    assert_non_null(strstr(see("/proc/5/mounts", s, NULL),
+    assert_non_null(strstr(see("/proc/3005/mounts", s, NULL),
                            "/dev/nvme0n1p2 / ext4 rw,relatime,errors=remount-ro 0 0\n"));
-    assert_non_null(strstr(see("/proc/5/mountinfo", s, NULL),
+    assert_non_null(strstr(see("/proc/3005/mountinfo", s, NULL),
                            " 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 "));
 }
 
@@ -241,10 +246,54 @@ static void facts_in_texts(void **state)
     assert_string_not_equal(see("/proc/sys/kernel/random/uuid", s, NULL), first);
 }
 
+static void actors(void **state)
+{
+    aq_veil_scene s = {.path = "/proc/671/comm"};
+    const char *t;
+
+    (void)state;
+    assert_string_equal(see("/proc/671/comm", s, NULL), "sshd\n");
+    s.path = "/proc/1/cmdline";
+    assert_string_equal(see("/proc/1/cmdline", s, NULL), "/sbin/init");
+    s.path = "/proc/2419/task/2419/stat";
+    t = see("/proc/2419/task/2419/stat", s, NULL);
+    assert_int_equal(strncmp(t, "2419 (bash) S 2418 2419 2419 34816 ", 35), 0);
+    assert_int_equal(count_of(t, " "), 51);
+    assert_null(aq_veil_of("/proc/671/comm", false));
+    for (size_t i = 1; i < aq_veil_actor_count; i++) {
+        assert_true(aq_veil_actors[i].pid > aq_veil_actors[i - 1].pid);
+        assert_true(aq_veil_actors[i].pid < AQ_VEIL_FIRST);
+        assert_true(aq_veil_actors[i].parent == 0 || aq_veil_actor_of(aq_veil_actors[i].parent));
+    }
+}
+
+static int count_node(void *arg, const aq_veil_node *n)
+{
+    assert_true(*n->path && n->path[0] != '/' && !strchr(n->path, '#'));
+    ++*(size_t *)arg;
+    return strcmp(n->path, "power/disk") == 0 ? 7 : 0;
+}
+
+static void hardware(void **state)
+{
+    aq_veil_scene s = {.path = "/sys/devices/system/cpu/cpu2/topology/thread_siblings"};
+    size_t count = 0;
+
+    (void)state;
+    assert_string_equal(see(s.path, s, NULL), "4\n");
+    s.path = "/sys/devices/system/cpu/online";
+    assert_string_equal(see(s.path, s, NULL), "0-3\n");
+    assert_null(aq_veil_of("/sys/devices/system/cpu/cpu/online", true));
+    assert_null(aq_veil_of("/sys/class", true));
+    assert_int_equal(aq_veil_tree(&machine, count_node, &count), 7);
+    assert_true(count > 700 && count < aq_veil_tree_size(&machine));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(find),       cmocka_unit_test(time_and_load),
+        cmocka_unit_test(find),       cmocka_unit_test(actors),
+        cmocka_unit_test(hardware),   cmocka_unit_test(time_and_load),
         cmocka_unit_test(processors), cmocka_unit_test(status),
         cmocka_unit_test(stat_line),  cmocka_unit_test(memory_map),
         cmocka_unit_test(sockets),    cmocka_unit_test(descriptors),

@@ -1,0 +1,203 @@
+/* Processes that are not there: what a program sees of the machine's services and of the session
+ * that started it (veil/actors.h), without a process for any of them.
+ *
+ * They are listed in /proc (face_list.c). A path that leads to one of them is turned to the same
+ * file of process 1, which exists and which a user may look at no more than at them; the descriptor
+ * is remembered under the name that was asked for, so that reading and asking about it answer for
+ * the actor. A descriptor that is inherited or duplicated loses that, and tells of process 1. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/syscalls.h"
+#include "observe/disk.h"
+#include "veil/actors.h"
+
+static const char proc[] = "/proc/";
+
+/* Which argument is the path; -1: the call has none that matters here. */
+static int path_argument(long nr)
+{
+    switch (nr) {
+    case AQ_NR_open:
+    case AQ_NR_stat:
+    case AQ_NR_lstat:
+    case AQ_NR_access:
+    case AQ_NR_readlink:
+    case AQ_NR_chdir:
+    case AQ_NR_statfs:
+    case AQ_NR_getxattr:
+    case AQ_NR_lgetxattr:
+    case AQ_NR_listxattr:
+    case AQ_NR_llistxattr:
+        return 0;
+    case AQ_NR_openat:
+    case AQ_NR_openat2:
+    case AQ_NR_newfstatat:
+    case AQ_NR_statx:
+    case AQ_NR_faccessat:
+    case AQ_NR_faccessat2:
+    case AQ_NR_readlinkat:
+        return 1;
+    default:
+        return -1;
+    }
+}
+
+/* Where the world's processes could not be given their numbers they have those of actors: then
+ * there are none. */
+bool aq_actors_on(aq_tracer *t, aq_task *k)
+{
+    if (t->actors == 0)
+        t->actors = t->plan.machine && aq_inner_pid(k) >= AQ_VEIL_FIRST ? 1 : -1;
+    return t->actors > 0;
+}
+
+static const aq_veil_actor *actor(aq_tracer *t, aq_task *k, int pid)
+{
+    return pid > 1 && aq_actors_on(t, k) ? aq_veil_actor_of(pid) : NULL;
+}
+
+/* The whole of a path that is relative to /proc or to the folder of an actor. */
+static bool whole_path(aq_tracer *t, aq_task *k, const aq_look *l, char *ret, size_t cap)
+{
+    const aq_fd *f;
+
+    if (*l->path == '/') {
+        snprintf(ret, cap, "%s", l->path);
+        return strncmp(ret, proc, sizeof proc - 1) == 0;
+    }
+    if (l->dir == AT_FDCWD) {
+        if (*l->path < '0' || *l->path > '9')
+            return false;
+        aq_proc_link(k->tid, "cwd", ret, cap);
+        if (strcmp(ret, "/proc") != 0)
+            return false;
+        snprintf(ret, cap, "/proc/%s", l->path);
+        return true;
+    }
+    f = aq_fd_of(t, k, l->dir);
+    if (f->kind != AQ_FD_DIR || !f->name || strncmp(f->name, proc, 5) != 0)
+        return false;
+    return snprintf(ret, cap, "%s/%s", f->name, l->path) < (int)cap;
+}
+
+/* "/proc/671/task/671/stat" becomes "/proc/1/task/1/stat". */
+static bool turn(const aq_veil_actor *a, const char *path, char *ret, size_t cap)
+{
+    const char *rest = path + sizeof proc - 1 + strlen(a->number);
+    char task[32];
+    size_t n = (size_t)snprintf(task, sizeof task, "/task/%d", a->pid);
+
+    if ((*rest && *rest != '/') || strstr(rest, ".."))
+        return false;
+    if (strncmp(rest, task, n) == 0 && (rest[n] == '/' || !rest[n]))
+        return snprintf(ret, cap, "/proc/1/task/1%s", rest + n) < (int)cap;
+    return snprintf(ret, cap, "/proc/1%s", rest) < (int)cap;
+}
+
+/* Links of the user's own processes can be read. */
+static bool gives_link(aq_task *k, const aq_veil_actor *a, const char *path)
+{
+    int at = k->nr == AQ_NR_readlinkat;
+    const char *name = strrchr(path, '/');
+    uint64_t room = (uint32_t)aq_regs_arg(k, at + 2);
+    static const char exe[] = "/usr/bin/bash";
+    size_t len = sizeof exe - 1;
+
+    if ((k->nr != AQ_NR_readlink && k->nr != AQ_NR_readlinkat) || strcmp(a->comm, "bash") != 0 ||
+        strcmp(name, "/exe") != 0)
+        return false;
+    len = len < room ? len : (size_t)room;
+    aq_answer(k, aq_tracee_put(k, aq_regs_arg(k, at + 1), exe, len) ? (long)len : -EFAULT);
+    return true;
+}
+
+aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
+{
+    int at = path_argument(k->nr);
+    const aq_veil_actor *a;
+    char path[AQ_PATH + 64], other[AQ_PATH + 64];
+    aq_look *l;
+    uint64_t to;
+
+    k->actor = 0;
+    if (at < 0 || !k->look)
+        return AQ_STEP_RUN;
+    l = aq_look_of(k);
+    if (!l->path_read || !*l->path || !whole_path(t, k, l, path, sizeof path))
+        return AQ_STEP_RUN;
+    a = aq_veil_actor_at(path);
+    if (!a || !actor(t, k, a->pid) || !turn(a, path, other, sizeof other))
+        return AQ_STEP_RUN;
+    if (gives_link(k, a, path))
+        return AQ_STEP_DONE;
+    to = aq_tracee_scratch(k, other, strlen(other) + 1);
+    if (!to)
+        return AQ_STEP_RUN;
+    aq_regs_set_arg(k, at, to);
+    k->actor = a->pid;
+    snprintf(l->name, sizeof l->name, "%s", path);
+    return AQ_STEP_RUN;
+}
+
+/* The descriptor stands for what was asked for. */
+void aq_actors_opened(aq_tracer *t, aq_task *k, int fd)
+{
+    const aq_veil_actor *a = k->actor ? aq_veil_actor_of(k->actor) : NULL;
+    aq_fd *f = a ? aq_fd_slot(t, k, fd) : NULL;
+
+    k->actor = 0;
+    if (!f)
+        return;
+    free(f->name);
+    f->name = aq_strdup(aq_look_of(k)->name);
+    f->veil = f->kind == AQ_FD_FILE ? aq_veil_of(f->name, true) : NULL;
+}
+
+bool aq_actors_owner(const char *name, uint32_t *uid, uint32_t *gid)
+{
+    const aq_veil_actor *a = aq_veil_actor_at(name);
+
+    if (!a)
+        return false;
+    *uid = a->uid;
+    *gid = aq_veil_actor_group(a);
+    return true;
+}
+
+/* The folder of its threads lists those of process 1: one of that number. */
+const char *aq_actors_thread(const char *folder, const char *name)
+{
+    const aq_veil_actor *a = aq_veil_actor_at(folder);
+    const char *slash = strrchr(folder, '/');
+
+    return a && a->pid != 1 && strcmp(slash, "/task") == 0 && strcmp(name, "1") == 0 ? a->number
+                                                                                     : NULL;
+}
+
+/* Signals reach nobody; a user may send them to his own. */
+aq_step aq_try_kill(aq_tracer *t, aq_task *k)
+{
+    const aq_veil_actor *a = t->plan.machine ? actor(t, k, aq_arg_int(k, 0)) : NULL;
+
+    if (!a)
+        return AQ_STEP_RUN;
+    if (aq_arg_int(k, 1) < 0 || aq_arg_int(k, 1) > SIGRTMAX)
+        return aq_answer(k, -EINVAL);
+    return aq_answer(k, a->uid == 1000 ? 0 : -EPERM);
+}
+
+int aq_actors_parent(const aq_proc *p)
+{
+    return p->world->actors > 0 && p->ordinal == 0 ? AQ_VEIL_SHELL : 0;
+}
+
+aq_step aq_try_parent(aq_tracer *t, aq_task *k)
+{
+    return aq_actors_on(t, k) && aq_actors_parent(k->proc) ? aq_answer(k, AQ_VEIL_SHELL)
+                                                           : AQ_STEP_GO;
+}
