@@ -106,8 +106,9 @@ static void put_symbols(sheet *s)
 
         all[i] = (Elf64_Sym){
             .st_name = string(s, symbol_name(i)),
-            .st_info = is_version ? ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT)
-                                  : ELF64_ST_INFO(weak ? STB_WEAK : STB_GLOBAL, STT_FUNC),
+            .st_info =
+                (unsigned char)(is_version ? ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT)
+                                           : ELF64_ST_INFO(weak ? STB_WEAK : STB_GLOBAL, STT_FUNC)),
             .st_shndx = is_version ? SHN_ABS : TEXT_SECTION,
             .st_value = is_version ? 0 : (uint64_t)(AQ_VDSO_TEXT + (i - 1) / 2 * FUNCTION_STEP),
             .st_size = is_version ? 0 : FUNCTION_BYTES,
