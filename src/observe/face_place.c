@@ -17,6 +17,7 @@ enum {
     SPACE_FIRST = 4194305, /* of the writable places */
     REST_FIRST = 8388609,  /* of what did not fit any more */
     OTHER_FIRST = 31842,   /* of pipes and sockets */
+    SMALL_FIRST = 4200,    /* of the host's files where numbers are small */
     BLOCK = 4096,          /* numbers that are shuffled among themselves */
     SECOND = 1000000000,
 };
@@ -317,13 +318,15 @@ uint64_t aq_disk_inode(aq_tracer *t, const char *name, uint64_t dev, uint64_t in
     case AQ_PLACE_DEVICES:
         return device_number(name, ino);
     case AQ_PLACE_MEMORY:
+    case AQ_PLACE_SYS:
+    case AQ_PLACE_OTHER_DISK:
         if (strcmp(name, p->path) == 0)
             return 1;
-        return dev == t->disk->root || dev == t->disk->space ? ino : host_number(t, dev, ino);
-    case AQ_PLACE_SYS:
+        if (dev == t->disk->root || dev == t->disk->space)
+            return ino;
+        return host_number(t, dev, ino) - HOST_FIRST + SMALL_FIRST;
     case AQ_PLACE_TERMINALS:
-    case AQ_PLACE_OTHER_DISK:
-        return strcmp(name, p->path) == 0 ? 1 : ino;
+        return ino;
     default:
         return disk_number(t, name, dev, ino);
     }

@@ -88,11 +88,16 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
 }
 
 /* What memory counts otherwise than a disk. */
-static void show_size(aq_tracer *t, aq_task *k, struct statx *s)
+static void show_size(aq_tracer *t, aq_task *k, const aq_place *p, struct statx *s)
 {
     uint64_t dev = makedev(s->stx_dev_major, s->stx_dev_minor), names;
+    bool memory = aq_disk_in_space(t, k, dev) || aq_disk_in_root(t, k, dev);
 
-    if (!aq_disk_in_space(t, k, dev) && !aq_disk_in_root(t, k, dev))
+    if (p->kind == AQ_PLACE_MEMORY && !memory && S_ISDIR(s->stx_mode)) {
+        s->stx_size = ENTRY * (uint64_t)s->stx_nlink; /* as many names as it has folders */
+        s->stx_blocks = 0;
+    }
+    if (p->kind != AQ_PLACE_DISK || !memory)
         return;
     if (S_ISDIR(s->stx_mode)) {
         names = s->stx_size / ENTRY;
@@ -143,8 +148,8 @@ void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, b
     shown = aq_disk_inode(t, name, dev, s->stx_ino);
     aq_times_show(t, k, name, shown, s);
     show_owner(t, k, p, name, s, outside);
-    if (p && p->kind == AQ_PLACE_DISK)
-        show_size(t, k, s);
+    if (p)
+        show_size(t, k, p, s);
     if (strcmp(name, "/proc") == 0)
         s->stx_nlink = PROC_LINKS;
     if (p && p->kind == AQ_PLACE_PROC && S_ISDIR(s->stx_mode))

@@ -157,12 +157,16 @@ static void put_all(struct statx *s, int64_t ns)
 
 /* A file of the host: unpacked when the disk was made, or later when it is newer; read since the
  * machine is up. */
-static void show_host(const aq_disk *f, uint64_t shown, struct statx *s)
+static void show_host(const aq_disk *f, const aq_place *p, uint64_t shown, struct statx *s)
 {
     uint64_t h = aq_disk_hash(f, &shown, sizeof shown);
     int64_t written = no_later(f, ns_of(&s->stx_mtime));
     int64_t unpacked = f->made + (int64_t)(h % (uint64_t)(20 * minute));
 
+    if (p->kind != AQ_PLACE_DISK) { /* made anew by every start of the machine */
+        put_all(s, f->boot + (int64_t)(h % (uint64_t)(12 * second)));
+        return;
+    }
     put_all(s, written > unpacked ? written : unpacked);
     put(&s->stx_mtime, written);
     put(&s->stx_atime, f->boot + (int64_t)((h >> 20) % (uint64_t)(f->start - f->boot - minute)));
@@ -220,7 +224,7 @@ void aq_times_show(aq_tracer *t, aq_task *k, const char *name, uint64_t shown, s
         return;
     }
     if (!aq_disk_in_space(t, k, dev) && !aq_disk_in_root(t, k, dev)) {
-        show_host(t->disk, shown, s);
+        show_host(t->disk, p, shown, s);
         return;
     }
     touched = aq_disk_in_space(t, k, dev) ? find(t->disk, s->stx_ino) : NULL;
