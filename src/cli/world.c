@@ -70,7 +70,7 @@ int aq_world_make(aq_arena *a, aq_world_choice *w, aq_err *err)
     return aq_decoys_make(a, w->pack, &seed, w->side, w->start, &w->decoys, err);
 }
 
-int aq_world_outline(aq_arena *a, aq_world_choice *w, bool (*wanted)(const char *path), aq_err *err)
+int aq_world_outline(aq_arena *a, aq_world_choice *w, bool (*wanted)(const char *name), aq_err *err)
 {
     aq_seed seed = aq_seed_of_text(w->seed);
 

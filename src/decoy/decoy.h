@@ -78,11 +78,11 @@ typedef struct aq_decoys {
 int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
                    int64_t start, const aq_decoys **ret, aq_err *err);
 
-/* What can be had soon of the same world: environment, machine and the `wanted` files, as they will
- * be in the whole; no decoys, no places. Most of the time goes into key pairs, which stand in the
- * other files. */
+/* What can be had soon of the same world: environment, machine, and the files and decoys whose
+ * paths and names are `wanted`, as they will be in the whole; other decoys only where those take
+ * them, and no places. Most of the time goes into key pairs, which stand in the other files. */
 int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                      int64_t start, bool (*wanted)(const char *path), const aq_decoys **ret,
+                      int64_t start, bool (*wanted)(const char *name), const aq_decoys **ret,
                       aq_err *err);
 
 /* Are these the two worlds of one seed: the same shape, and no value in both? The error names the

@@ -39,7 +39,7 @@ typedef struct maker {
     size_t places;  /* of all decoys */
     int64_t uptime; /* seconds */
     aq_buf scratch;
-    bool (*wanted)(const char *path); /* only these files, and no places; NULL: everything */
+    bool (*wanted)(const char *name); /* only these, and no places; NULL: everything */
     aq_err *err;
 } maker;
 
@@ -402,7 +402,7 @@ static void list_decoys(maker *k)
     size_t n = 0;
 
     for (uint32_t i = 0; i < p->decoy_count; i++)
-        if (p->decoys[i].grade != AQ_GRADE_PART)
+        if (p->decoys[i].grade != AQ_GRADE_PART && k->values[i].text)
             all[n++] = (aq_decoy){.name = pooled(k, p->decoys[i].name),
                                   .grade = (aq_grade)p->decoys[i].grade,
                                   .value = k->values[i].text,
@@ -428,8 +428,9 @@ static int make_all(maker *k, const aq_seed *seed, aq_side side, int64_t start,
     k->values = aq_arena_alloc(k->arena, (k->pack->decoy_count + 1) * sizeof *k->values);
     aq_draws_begin(&k->draws, seed, side);
     k->uptime = plain_number(k->pack, "uptime.seconds", 86400);
-    for (uint32_t i = 0; i < k->pack->decoy_count && r == 0 && !k->wanted; i++)
-        r = make_value(k, i);
+    for (uint32_t i = 0; i < k->pack->decoy_count && r == 0; i++)
+        if (!k->wanted || k->wanted(pooled(k, k->pack->decoys[i].name)))
+            r = make_value(k, i);
     if (r == 0)
         r = make_env(k);
     if (r == 0)
@@ -438,8 +439,7 @@ static int make_all(maker *k, const aq_seed *seed, aq_side side, int64_t start,
         r = make_files(k);
     if (r == 0) {
         make_machine(k);
-        if (!k->wanted)
-            list_decoys(k);
+        list_decoys(k);
         *ret = k->out;
     }
     aq_buf_free(&k->scratch);
@@ -455,7 +455,7 @@ int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_sid
 }
 
 int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                      int64_t start, bool (*wanted)(const char *path), const aq_decoys **ret,
+                      int64_t start, bool (*wanted)(const char *name), const aq_decoys **ret,
                       aq_err *err)
 {
     maker k = {.arena = a, .pack = pack, .wanted = wanted, .err = err};

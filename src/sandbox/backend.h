@@ -73,7 +73,7 @@ typedef struct aq_plan {
      * it from the arena. NULL: everything is here. */
     int (*late)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
     /* What takes longer still, while the program already loads: called once, by wait, to put all
-     * files into that plan, and an authority as long as the one before. What `late` said are those
+     * files into that plan. What `late` said are those
      * in /etc, and here the room (whole pages) and the number of all. Not for a plan whose cwd may
      * lie in one of them. */
     int (*later)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);

@@ -145,18 +145,14 @@ void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, 
     plan->internet_of = of;
 }
 
-bool aq_quarantine_at_once(const char *path)
+bool aq_quarantine_at_once(const char *name)
 {
-    return aq_plan_file_at_once(path);
+    return aq_plan_file_at_once(name) || strcmp(name, "authority.certificate") == 0;
 }
 
 void aq_quarantine_outline(aq_arena *a, const aq_decoys *outline, aq_plan *plan)
 {
-    char *authority = aq_arena_alloc(a, DECOYS_AUTHORITY + 1);
-
     aq_quarantine_plan(a, outline, plan);
-    memset(authority, '\n', DECOYS_AUTHORITY); /* its length counts; what it says is said later */
-    plan->authority = DECOYS_AUTHORITY ? authority : NULL;
     plan->later_room = DECOYS_ROOM;
     plan->later_count = DECOYS_FILES;
 }

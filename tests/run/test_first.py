@@ -1,6 +1,7 @@
 """A world's files are written when a program could tell that they are not there: the first call that asks for them, whatever
 it is, finds them."""
 import json
+import os
 import re
 import subprocess
 
@@ -83,3 +84,13 @@ def test_every_listed_call_is_known():
     assert calls and calls <= table
     assert not [c for c in calls if re.search(r"mk|link(?!at$|$)|rename|unlink|chmod|chown|utime|xattr|trunc|creat|alloc|bind|mount|"
                                               r"exec|clone|fork|chdir|dents|dup|fcntl|ioctl|send|splice|copy", c)]
+
+
+def test_what_is_said_later_fits_what_was_said(runner, world):  # noqa: F811
+    """The bundle of authorities, in its two forms, is of the same world as the rest."""
+    done = runner.run("sh", "-c", "cat /etc/corporate-root-ca.pem; echo =; tail -c 2000 /etc/ssl/certs/ca-certificates.crt")
+    own, bundle = done.stdout.split(b"=\n", 1)
+    assert own.strip() in bundle and own.startswith(b"-----BEGIN CERTIFICATE-----"), done.stdout
+    if os.path.exists("/etc/ssl/certs/java/cacerts"):
+        done = runner.run("cat", "/etc/ssl/certs/java/cacerts")
+        assert b"corporate-root-ca" in done.stdout and len(done.stdout) < 16384
