@@ -252,12 +252,27 @@ def test_twins(world, what):
         runs = []
         for _ in range(3):
             said, events, out = world.json(*TWINS[what], options=NAMES)
-            runs.append(json.dumps([events, out, said["exit_status"]], sort_keys=True))
+            runs.append(json.dumps([events, said["observation"]["outputs"], said["exit_status"]], sort_keys=True))
             assert said["exit_status"] == 0 and (said["complete"] or what == "upload"), out
     finally:
         load.kill()
         load.wait()
     assert runs[0] == runs[1] == runs[2]
+
+
+# ---- without privilege ----
+
+def test_without_root(world):
+    """The same network, made by somebody who is not root."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests are without root already")
+    code = REACH + "\nprint(open('/proc/net/route').read().count('eth0'))"
+    done = subprocess.run(world.start(PYTHON, "-c", code, "8.8.8.8:443", "127.0.0.1:443", "10.0.0.1:443",
+                                      options=["--quiet"]), cwd="/", user=65534, group=65534, extra_groups=[],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    if "Permission denied" in done.stderr:
+        pytest.skip("nobody may run the program where it lies")
+    assert done.stdout.split() == ["open", "111", "113", "2"], done.stderr
 
 
 # ---- what must not be ----
