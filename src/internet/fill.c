@@ -247,6 +247,16 @@ static bool asked(aq_scene *s, const char *key, const char *argument, aq_buf *ou
     return true;
 }
 
+/* The first word of a line, which some protocols want back. */
+static void tag(const aq_scene *s, aq_buf *out)
+{
+    size_t n = 0;
+
+    while (s->line && n < s->line_len && n < 64 && (unsigned char)s->line[n] > ' ')
+        n++;
+    add_safe(out, s->line ? s->line : "", n);
+}
+
 /* What comes from the world. */
 static bool of_world(aq_scene *s, const char *key, const char *argument, aq_buf *out)
 {
@@ -291,6 +301,8 @@ static void fill_one(aq_scene *s, char *key, aq_buf *out)
         same.own = aq_stream_of(s->net->world->own, s->name);
         same.pair = aq_stream_of(s->net->world->pair, s->shared);
         draw(&same, true, key + 5, count, out);
+    } else if (strcmp(key, "tag") == 0) {
+        tag(s, out);
     } else if (strcmp(key, "prose") == 0) {
         prose(s, count, out);
     } else if (strcmp(key, "vector") == 0) {

@@ -8,7 +8,9 @@
 typedef struct aq_scene {
     aq_net *net;
     aq_conn *conn;
-    aq_ask *ask; /* NULL: no request, a dialogue */
+    aq_ask *ask;      /* NULL: no request, a dialogue */
+    const char *line; /* of the dialogue, NULL: none; its first word is %{tag} */
+    size_t line_len;
     aq_stream own, pair;
     char name[AQ_STREAM_NAME], shared[AQ_STREAM_NAME]; /* of the streams */
 } aq_scene;

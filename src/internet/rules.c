@@ -83,11 +83,17 @@ static int begin_answer(reader *r, char *at)
 
 static int begin_service(reader *r, char *at)
 {
+    const char *how;
+
     if (r->dialogue_count == DIALOGUES)
         return wrong(r, "too many services");
     r->dialogue = &r->dialogues[r->dialogue_count++];
     r->dialogue->services = word(r, &at);
-    r->dialogue->lines = strcmp(word(r, &at), "lines") == 0;
+    how = word(r, &at);
+    r->dialogue->lines = strcmp(how, "lines") == 0;
+    r->dialogue->commands = strcmp(how, "commands") == 0;
+    if (*how && !r->dialogue->lines && !r->dialogue->commands)
+        return wrong(r, "a service replies to lines or commands");
     r->answer = NULL;
     return *r->dialogue->services ? 0 : wrong(r, "a service needs a name");
 }

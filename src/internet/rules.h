@@ -44,7 +44,9 @@ typedef struct aq_dialogue {
     const char *greeting; /* NULL: the client speaks first */
     size_t greeting_len;
     bool greeting_raw;
-    bool lines; /* a reply for each line; else for each piece that came */
+    /* A reply for each line, or for each command as Redis writes them; else for each piece that
+     * came. */
+    bool lines, commands;
     aq_turn turns[AQ_RULES_TURNS];
     size_t turn_count;
 } aq_dialogue;

@@ -32,16 +32,14 @@ typedef struct dialogue {
     bool collecting; /* lines are content until a lone dot */
 } dialogue;
 
-static void say_text(aq_conn *c, const char *rule, const char *text, size_t len, bool raw)
+static void say_text(aq_conn *c, const char *rule, const char *text, const char *line, size_t len)
 {
     aq_auto_buf out = {0};
     aq_scene s;
 
-    if (raw) {
-        aq_conn_say(c, text, len);
-        return;
-    }
     aq_scene_begin(&s, c, NULL, rule);
+    s.line = line;
+    s.line_len = len;
     aq_fill(&s, text, &out);
     aq_conn_say(c, out.data, out.len);
 }
@@ -61,7 +59,7 @@ static void dialogue_begin(aq_conn *c)
     }
     aq_buf_adds(&line, d->rules->greeting);
     aq_buf_adds(&line, "\r\n");
-    say_text(c, d->rules->services, aq_buf_str(&line), line.len, false);
+    say_text(c, d->rules->services, aq_buf_str(&line), NULL, 0);
 }
 
 /* Bytes may be zero, so that no function for texts will do. */
@@ -94,23 +92,58 @@ static void reply(aq_conn *c, const char *data, size_t len)
 
     if (!t)
         return;
-    say_text(c, t->pattern, t->reply, t->reply_len, t->raw);
+    if (t->raw)
+        aq_conn_say(c, t->reply, t->reply_len);
+    else
+        say_text(c, t->pattern, t->reply, data, len);
     d->collecting = t->collect;
     if (t->bye)
         aq_conn_close(c, "goodbye");
 }
 
+static size_t line_end(const uint8_t *data, size_t len)
+{
+    const uint8_t *stop = memchr(data, '\n', len);
+
+    if (!stop)
+        return len < LINE ? 0 : len;
+    return (size_t)(stop - data) + 1;
+}
+
+/* "*2", and so many times "$5", each on a line, and five bytes on another. */
+static size_t command_end(const uint8_t *data, size_t len)
+{
+    size_t at = line_end(data, len);
+    unsigned long parts = data[0] == '*' && at > 0 ? strtoul((const char *)data + 1, NULL, 10) : 0;
+
+    for (unsigned long i = 0; i < parts && i < 1024 && at > 0; i++) {
+        size_t line = at < len ? line_end(data + at, len - at) : 0;
+        unsigned long size = line > 1 ? strtoul((const char *)data + at + 1, NULL, 10) : 0;
+
+        if (line == 0 || size > AQ_NET_INPUT)
+            return line == 0 ? 0 : len;
+        at += line + size + 2;
+        if (at > len)
+            return 0;
+    }
+    return at;
+}
+
+/* How much of it is one thing that wants a reply; 0: it has no end yet. */
+static size_t turn_end(const aq_dialogue *d, const uint8_t *data, size_t len)
+{
+    if (d->commands)
+        return command_end(data, len);
+    return d->lines ? line_end(data, len) : len;
+}
+
 static size_t dialogue_input(aq_conn *c, const uint8_t *data, size_t len)
 {
     dialogue *d = c->state;
-    const uint8_t *stop = memchr(data, '\n', len);
-    size_t used = len;
+    size_t used = turn_end(d->rules, data, len);
 
-    if (d->rules->lines) {
-        if (!stop && len < LINE)
-            return 0;
-        used = stop ? (size_t)(stop - data) + 1 : len;
-    }
+    if (used == 0)
+        return 0;
     aq_block_add(c, &c->said, "peer-stream", data, used);
     if (d->collecting) {
         if (used <= 3 && data[0] == '.') {

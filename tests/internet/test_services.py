@@ -28,10 +28,12 @@ def test_files_and_boxes(internet):
     internet.python("""
 import ftplib, poplib
 f = ftplib.FTP("93.184.216.34", "user", "secret"); f.pwd(); f.quit()
+import imaplib
+i = imaplib.IMAP4("93.184.216.34"); i.login("u", "boxed"); assert i.select()[1] == [b"0"]; i.logout()
 p = poplib.POP3("93.184.216.34"); p.user("u"); p.pass_("hidden"); assert p.stat() == (0, 0); p.quit()
 """)
     said = "".join(r["args"]["bytes"] for r in internet.of("peer-stream"))
-    assert "PASS secret" in said and "PASS hidden" in said
+    assert "PASS secret" in said and "PASS hidden" in said and "boxed" in said
 
 
 def test_mail_over_tls(internet):
@@ -48,6 +50,8 @@ def test_databases(internet):
 r = socket.create_connection(("93.184.216.34", 6379))
 r.sendall(b"*1\\r\\n$4\\r\\nPING\\r\\n"); assert line(r) == b"+PONG\\r\\n"
 r.sendall(b"*3\\r\\n$3\\r\\nSET\\r\\n$1\\r\\na\\r\\n$1\\r\\nb\\r\\n"); assert line(r) == b"+OK\\r\\n"
+r.sendall(b"*2\\r\\n$3\\r\\nGET\\r\\n$2\\r\\n\\r\\n\\r\\n" * 2 + b"*1\\r\\n$4\\r\\nPI"); assert line(r) + line(r) == b"$-1\\r\\n" * 2
+r.sendall(b"NG\\r\\n"); assert line(r) == b"+PONG\\r\\n"
 p = socket.create_connection(("93.184.216.34", 5432))
 p.sendall(bytes.fromhex("0000000804d2162f")); assert p.recv(1) == b"N"
 p.sendall(bytes.fromhex("0000001500030000") + b"user\\0app\\0\\0\\0\\0"); assert p.recv(9) == bytes.fromhex("520000000800000003")
