@@ -108,7 +108,7 @@ static void add_mount(aq_disk *f, const char *at, size_t len)
 }
 
 /* "80 57 0:40 / /tmp rw,… - tmpfs none rw": the fifth word. Mounts are made before a world begins,
- * and none later. */
+ * and none later. Read when somebody first asks: the kernel takes its time to write them. */
 static void read_mounts(aq_disk *f, const aq_task *k)
 {
     char path[64], *line = NULL;
@@ -134,9 +134,11 @@ static void read_mounts(aq_disk *f, const aq_task *k)
 
 bool aq_disk_mounted(aq_tracer *t, const char *folder, const char *name)
 {
-    const aq_buf *all = &t->disk->mounts;
+    aq_buf *all = &t->disk->mounts;
     size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder), n;
 
+    if (all->len == 0 && t->tasks) /* all of them have the same */
+        read_mounts(t->disk, t->tasks);
     for (size_t at = 0; at < all->len; at += n + 1) {
         const char *mount = all->data + at;
 
@@ -158,7 +160,6 @@ static void look(aq_tracer *t, aq_task *k)
     f->looked = true;
     f->root = device_at(root, ".", NULL);
     f->space = device_at(root, "tmp", &f->user);
-    read_mounts(f, k);
 }
 
 bool aq_disk_in_space(aq_tracer *t, aq_task *k, uint64_t dev)
