@@ -37,6 +37,12 @@ enum {
     TICK_MS = 10,      /* of the wall clock, while a task runs */
     PREEMPT_TICKS = 3, /* without a stop, while others wait */
     BLOCKED_TICKS = 2, /* asleep inside a call */
+    /* At work without a call, while somebody waits for a moment: long, since no run repeats after
+     * that; then short. */
+    WORKS_MS = 1000,
+    ALARM_MS = 300, /* likewise, for a timer */
+    WORKS_AGAIN_MS = 50,
+    PROCESS_CLOCK = 2, /* of the clocks of a process: the time that it ran */
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP |
               PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
               PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC,
@@ -358,6 +364,8 @@ void aq_engine_stopped(aq_tracer *t, aq_task *k, int status)
         return;
     }
     k->ticks = 0;
+    if (event != PTRACE_EVENT_STOP)
+        k->works = 0;
     if (k->state != AQ_TASK_PARKED)
         k->state = AQ_TASK_READY;
     switch (event) {
@@ -498,6 +506,33 @@ static bool sleeps_in_call(const aq_task *k)
 }
 
 /* The wall clock says that a task has run for a while without a stop. */
+/* Has it worked so long that time should have come to the next moment? What counts is the processor
+ * time that it really got. */
+static bool works_long(aq_tracer *t, aq_task *k)
+{
+    const clockid_t clock = (clockid_t)(~(unsigned)k->proc->pid << 3 | PROCESS_CLOCK);
+    uint64_t least = t->end.preempted ? WORKS_AGAIN_MS : WORKS_MS, ns;
+    struct timespec ts = {0};
+
+    if (aq_timer_next(t) != UINT64_MAX && least > ALARM_MS)
+        least = ALARM_MS;
+    aq_process_clock(clock, &ts);
+    ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+    if (k->works++ == 0)
+        k->worked = ns;
+    return ns - k->worked >= least * 1000000 && aq_sched_pass(t, ns - k->worked);
+}
+
+/* From one who works without a call. */
+static void take_turn(aq_tracer *t, aq_task *k)
+{
+    aq_preempted(t, k, "computing");
+    t->turn = k->serial + 1;
+    aq_sched_turn(t);
+    ptrace(PTRACE_INTERRUPT, k->tid, 0, 0);
+    k->ticks = 0;
+}
+
 static void on_tick(aq_tracer *t, aq_task *k)
 {
     if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
@@ -511,11 +546,12 @@ static void on_tick(aq_tracer *t, aq_task *k)
         t->named_pipes |= k->row && k->row->attempt == aq_try_open;
         k->state = AQ_TASK_KERNEL;
         t->running = NULL;
+    } else if (!k->wants_exit && works_long(t, k)) {
+        /* An alarm or a sleeper waits for a moment that work alone does not bring. */
+        k->works = 0;
+        take_turn(t, k);
     } else if (k->ticks >= PREEMPT_TICKS && !k->wants_exit && aq_sched_others(t, k)) {
-        aq_preempted(t, k, "computing");
-        t->turn = k->serial + 1;
-        ptrace(PTRACE_INTERRUPT, k->tid, 0, 0);
-        k->ticks = 0;
+        take_turn(t, k);
     }
 }
 

@@ -158,6 +158,8 @@ struct aq_task {
     bool looked;     /* at a clock, by its last call */
     long before;     /* number of its last call */
     uint32_t ticks;  /* of the wall clock since its last stop */
+    uint32_t works;  /* looks at it since its last stop of its own */
+    uint64_t worked; /* processor time of its process at the first of them */
     long answer;
     const char *rule; /* that refused the current call, NULL while none did */
     int signal;       /* delivered when it goes on */
@@ -431,8 +433,11 @@ void aq_park_until(aq_task *k, uint64_t deadline);
 void aq_wake(aq_tracer *t, aq_task *k, long answer); /* ends its wait with this answer */
 aq_step aq_answer(aq_task *k, long answer);
 aq_step aq_refuse(aq_task *k, int code, const char *rule);
-aq_task *aq_sched_next(aq_tracer *t);                       /* NULL: nobody can run now */
-void aq_sched_turn(aq_tracer *t);                           /* the turn ends with this call */
+aq_task *aq_sched_next(aq_tracer *t); /* NULL: nobody can run now */
+void aq_sched_turn(aq_tracer *t);     /* the turn ends with this call */
+/* The one who runs has worked so long without a call: time goes on to the next moment, when that is
+ * not further. False: it is. */
+bool aq_sched_pass(aq_tracer *t, uint64_t ns);
 bool aq_sched_idle(aq_tracer *t);                           /* false: nothing will ever happen */
 bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody else run? */
 

@@ -172,6 +172,17 @@ aq_task *aq_sched_next(aq_tracer *t)
     }
 }
 
+bool aq_sched_pass(aq_tracer *t, uint64_t ns)
+{
+    uint64_t next = next_moment(t);
+
+    if (next > t->clock + ns)
+        return false;
+    if (next > t->clock)
+        t->clock = next;
+    return true;
+}
+
 static bool any_in(const aq_tracer *t, aq_task_state state)
 {
     for (const aq_task *k = t->tasks; k; k = k->next)

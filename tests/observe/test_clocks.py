@@ -122,3 +122,31 @@ def test_a_short_program_is_short(place):
     run(place, "date", options=["--events", place / "events.jsonl"])
     last = json.loads((place / "events.jsonl").read_text().splitlines()[-2])
     assert 100_000 < last["time"] < 20_000_000
+
+
+ALARM = """
+import signal
+rang = []
+signal.signal(signal.SIGALRM, lambda *a: rang.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+while not rang: pass
+print("rang")
+"""
+SPIN = """
+import threading, time
+done = []
+def spin():
+    while not done: pass
+t = threading.Thread(target=spin)
+t.start(); time.sleep(0.1); done.append(1); t.join()
+print("met")
+"""
+
+
+@pytest.mark.parametrize("code, said", [(ALARM, "rang"), (SPIN, "met")])
+def test_work_without_a_call_does_not_stop_the_clock_for_ever(place, code, said):
+    """Alarms ring and sleepers wake while somebody works; that this run does not repeat is told."""
+    out = run(place, "/usr/bin/python3", "-c", code, options=["--events", place / "events.jsonl"])
+    events = [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
+    assert out == said + "\n"
+    assert any(e.get("op") == "preempted" and e["args"]["why"] == "computing" for e in events)

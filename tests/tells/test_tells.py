@@ -11,7 +11,8 @@ import pytest
 import tells
 
 # What may be left at the end, and SECURITY.md names: the processor speaks for itself, and work has no call.
-CLOSED = {"processor.no_hypervisor", "processor.model", "tools.detect_machine", "tools.lscpu_hypervisor", "time.work_takes_time"}
+CLOSED = {"processor.no_hypervisor", "processor.model", "tools.detect_machine", "tools.lscpu_hypervisor", "time.work_takes_time",
+          "time.work_takes_processor_time", "time.counter_sees_work"}
 
 
 @pytest.fixture(scope="module")
