@@ -59,7 +59,7 @@ void aq_note_opened(aq_tracer *t, aq_task *k, long result)
 
     if (result >= 0) {
         aq_fd_forget(t, k, (int)result);
-        if (k->actor)
+        if (k->alias)
             aq_actors_opened(t, k, (int)result);
         f = aq_fd_of(t, k, (int)result);
         snprintf(l->name, sizeof l->name, "%s", f->name ? f->name : l->path);

@@ -228,7 +228,7 @@ static bool on_trap(aq_tracer *t, aq_task *k)
     if (d->look)
         d->look(t, k);
     k->rule = "syscall.refused";
-    aq_engine_step(t, k, aq_answer(k, -(k->row->code ? k->row->code : ENOSYS)));
+    aq_engine_step(t, k, aq_answer(k, aq_face_refusal(t, k)));
     return true;
 }
 

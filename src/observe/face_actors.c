@@ -4,13 +4,15 @@
  * They are listed in /proc (face_list.c). A path that leads to one of them is turned to the same
  * file of process 1, which exists and which a user may look at no more than at them; the descriptor
  * is remembered under the name that was asked for, so that reading and asking about it answer for
- * the actor. A descriptor that is inherited or duplicated loses that, and tells of process 1. */
+ * the actor. So are files that only the machine's kernel has. A descriptor that is inherited or
+ * duplicated loses that, and tells of process 1. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
@@ -116,6 +118,19 @@ static bool gives_link(aq_task *k, const aq_veil_actor *a, const char *path)
     return true;
 }
 
+/* Files that the machine's kernel has and this one may lack: then another one carries the name. */
+static bool is_carried(aq_tracer *t, aq_task *k, const char *path)
+{
+    static const char *const names[] = {"modules", "sys/kernel/unprivileged_userns_clone",
+                                        "sys/kernel/io_uring_disabled",
+                                        "sys/kernel/yama/ptrace_scope"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(path + sizeof proc - 1, names[i]) == 0)
+            return faccessat(aq_resolve_root(t, k), path + 1, F_OK, 0) != 0;
+    return false;
+}
+
 aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
 {
     int at = path_argument(k->nr);
@@ -124,22 +139,24 @@ aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
     aq_look *l;
     uint64_t to;
 
-    k->actor = 0;
+    k->alias = false;
     if (at < 0 || !k->look)
         return AQ_STEP_RUN;
     l = aq_look_of(k);
     if (!l->path_read || !*l->path || !whole_path(t, k, l, path, sizeof path))
         return AQ_STEP_RUN;
     a = aq_veil_actor_at(path);
-    if (!a || !actor(t, k, a->pid) || !turn(a, path, other, sizeof other))
+    if (is_carried(t, k, path))
+        snprintf(other, sizeof other, "/proc/version");
+    else if (!a || !actor(t, k, a->pid) || !turn(a, path, other, sizeof other))
         return AQ_STEP_RUN;
-    if (gives_link(k, a, path))
+    else if (gives_link(k, a, path))
         return AQ_STEP_DONE;
     to = aq_tracee_scratch(k, other, strlen(other) + 1);
     if (!to)
         return AQ_STEP_RUN;
     aq_regs_set_arg(k, at, to);
-    k->actor = a->pid;
+    k->alias = true;
     snprintf(l->name, sizeof l->name, "%s", path);
     return AQ_STEP_RUN;
 }
@@ -147,10 +164,9 @@ aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
 /* The descriptor stands for what was asked for. */
 void aq_actors_opened(aq_tracer *t, aq_task *k, int fd)
 {
-    const aq_veil_actor *a = k->actor ? aq_veil_actor_of(k->actor) : NULL;
-    aq_fd *f = a ? aq_fd_slot(t, k, fd) : NULL;
+    aq_fd *f = aq_fd_slot(t, k, fd);
 
-    k->actor = 0;
+    k->alias = false;
     if (!f)
         return;
     free(f->name);

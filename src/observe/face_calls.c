@@ -5,6 +5,7 @@
  *
  * Where the plan has no machine every call here is the kernel's. */
 #include <errno.h>
+#include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ enum {
     GROUPS = 64,
     MASK = AQ_VEIL_CPUS / 8,
     LAST_CAPABILITY = 40,
-    LANDLOCK_VERSION = 2,     /* of the machine's kernel */
-    LANDLOCK_RIGHTS = 0x3fff, /* that it knows */
+    LANDLOCK_VERSION = 3,     /* of the machine's kernel */
+    LANDLOCK_RIGHTS = 0x7fff, /* that it knows */
     LANDLOCK_ASK = 1,
 };
 
@@ -421,4 +422,35 @@ aq_step aq_try_landlock(aq_tracer *t, aq_task *k)
 aq_step aq_try_young(aq_tracer *t, aq_task *k)
 {
     return t->plan.machine ? aq_answer(k, -ENOSYS) : AQ_STEP_RUN;
+}
+
+/* What a refused call says on the machine: its kernel has calls that we do not let through, with
+ * settings or arguments that forbid them there as well. */
+long aq_face_refusal(const aq_tracer *t, const aq_task *k)
+{
+    long plain = -(k->row->code ? k->row->code : ENOSYS);
+
+    if (!t->plan.machine)
+        return plain;
+    switch (k->nr) {
+    case AQ_NR_io_uring_setup: /* kernel.io_uring_disabled says so, too */
+        return -EPERM;
+    case AQ_NR_io_uring_enter:
+    case AQ_NR_io_uring_register:
+        return -EBADF;
+    case AQ_NR_futex_waitv: /* who means it, and not only asks, falls back to plain futexes */
+        return aq_regs_arg(k, 1) - 1 < 128 && !aq_regs_arg(k, 2) ? plain : -EINVAL;
+    case AQ_NR_set_mempolicy_home_node:
+        return -EINVAL;
+    case AQ_NR_cachestat:
+        return -EBADF;
+    case AQ_NR_map_shadow_stack:
+        return -EOPNOTSUPP;
+    case AQ_NR_keyctl:
+        if (aq_arg_int(k, 0) == KEYCTL_GET_KEYRING_ID)
+            return aq_arg_int(k, 1) == KEY_SPEC_SESSION_KEYRING ? AQ_VEIL_KEYRING : -ENOKEY;
+        return plain;
+    default:
+        return plain;
+    }
 }

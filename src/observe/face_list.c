@@ -179,11 +179,25 @@ static uint64_t proc_position(const char *name, size_t nth)
     return digits && !name[digits] ? PROCESSES + strtoull(name, NULL, 10) : nth;
 }
 
+/* The one of the carried files (face_actors.c) that stands here. */
+static void add_modules(aq_tracer *t, aq_listing *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->entries[i].name, "modules") == 0)
+            return;
+    l->entries[l->count++] = (entry){.at = PROCESSES - 1,
+                                     .shown = aq_disk_inode(t, "/proc/modules", 0, 0),
+                                     .name = "modules",
+                                     .len = 7,
+                                     .type = DT_REG};
+}
+
 static void add_actors(aq_tracer *t, aq_listing *l)
 {
     char path[32];
 
-    l->entries = aq_realloc(l->entries, l->count + aq_veil_actor_count, sizeof *l->entries);
+    l->entries = aq_realloc(l->entries, l->count + aq_veil_actor_count + 1, sizeof *l->entries);
+    add_modules(t, l);
     for (size_t i = 0; i < aq_veil_actor_count; i++) {
         const aq_veil_actor *a = &aq_veil_actors[i];
         bool there = false;

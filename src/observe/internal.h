@@ -185,7 +185,7 @@ struct aq_task {
     uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
     uint8_t *cpus;              /* that it asked to run on, a bit each; NULL: did not ask */
-    int actor;                  /* whose file this call means; face_actors.c */
+    bool alias;                 /* the kernel gets another path, face_actors.c */
     aq_look *look;              /* made on first use */
     struct aq_entropy *entropy; /* likewise; face_entropy.c */
     aq_saved saved[AQ_SAVED];
@@ -501,6 +501,7 @@ aq_step aq_after_rlimit(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_filter(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_face_prctl(aq_tracer *t, aq_task *k);
 aq_step aq_face_filter(aq_tracer *t, aq_task *k);
+long aq_face_refusal(const aq_tracer *t, const aq_task *k);
 bool aq_face_traced(aq_tracer *t, aq_task *k); /* its request to be traced is granted */
 void aq_face_born(aq_task *parent, aq_task *child);
 struct sysinfo;

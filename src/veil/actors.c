@@ -129,7 +129,7 @@ static void add_status(const aq_veil_scene *s, const aq_veil_actor *a, aq_buf *r
                 a->uid == 1000 ? "" : " ", a->pid, a->pid, session(a), session(a));
     if (!of_kernel(a)) {
         add_memory(a, ret);
-        aq_buf_adds(ret, "CoreDumping:\t0\nTHP_enabled:\t1\n");
+        aq_buf_adds(ret, "CoreDumping:\t0\nTHP_enabled:\t1\nuntag_mask:\t0xffffffffffffffff\n");
     }
     aq_buf_addf(ret, "Threads:\t%u\nSigQ:\t0/%" PRIu64 "\n", a->threads, limit[0]);
     aq_buf_addf(ret,

@@ -339,6 +339,7 @@ void aq_make_meminfo(const aq_veil_scene *s, const char *truth, size_t len, aq_b
         {"SUnreclaim", slab - slab / 3 * 2},
         {"KernelStack", 9184},
         {"PageTables", anonymous / 64},
+        {"SecPageTables", 0},
         {"NFS_Unstable", 0},
         {"Bounce", 0},
         {"WritebackTmp", 0},
