@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "56251a4692773b056c32e7242123d3257b68e4693643f501492dd55acdb862c5"
+#define GOLDEN "a988d6b31cb7f16d8dc3c3c0cc46b67c84c12d41f2194d9e6598ede19ca4d7a4"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
