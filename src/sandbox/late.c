@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sandbox/world.h"
@@ -20,12 +21,32 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* Who may make no file of that size says everything at once. */
+static int make_at_once(aq_world *w, aq_err *err)
+{
+    aq_plan *plan;
+    int r;
+
+    w->late.arena = aq_arena_new();
+    plan = aq_arena_alloc(w->late.arena, sizeof *plan);
+    *plan = *w->plan;
+    r = plan->late(plan->late_arg, w->late.arena, plan, err);
+    if (r == 0 && plan->later)
+        r = plan->later(plan->late_arg, w->late.arena, plan, err);
+    plan->late = plan->later = NULL;
+    w->plan = plan;
+    return r < 0 ? r : aq_plan_check(plan, err);
+}
+
 int aq_late_begin(aq_world *w, aq_err *err)
 {
     aq_late *l = &w->late;
+    struct rlimit most;
 
     if (!w->plan->late)
         return 0;
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < ROOM)
+        return make_at_once(w, err);
     l->file = memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (l->file < 0 || ftruncate(l->file, ROOM) < 0)
         return aq_fail_errno(err, "cannot make a place for the plan");
@@ -166,5 +187,8 @@ void aq_late_end(aq_world *w)
     close_fd(&l->ready[1]);
     if (l->at)
         munmap(l->at, ROOM);
+    else
+        aq_arena_free(l->arena);
     l->at = NULL;
+    l->arena = NULL;
 }

@@ -94,3 +94,11 @@ def test_what_is_said_later_fits_what_was_said(runner, world):  # noqa: F811
     if os.path.exists("/etc/ssl/certs/java/cacerts"):
         done = runner.run("cat", "/etc/ssl/certs/java/cacerts")
         assert b"corporate-root-ca" in done.stdout and len(done.stdout) < 16384
+
+
+def test_under_a_limit_on_files(runner):  # noqa: F811
+    """Whoever starts us may forbid large files: then everything is said at once."""
+    command = f"ulimit -f 2000; exec {PROGRAM} run --quarantine --seed 1 --quiet -- sh -c 'cat ~/.netrc; hostname'"
+    done = subprocess.run(["bash", "-c", command], cwd=runner.place, capture_output=True, timeout=60)
+    free = runner.run("sh", "-c", "cat ~/.netrc; hostname")
+    assert (done.returncode, done.stdout) == (0, free.stdout), done.stderr
