@@ -292,3 +292,14 @@ print(libc.unshare(0x10000000), ctypes.get_errno(), libc.syscall(425, 1, 0), cty
 print(hex(libc.syscall(250, 0, -3, 0)) in open("/proc/keys").read().replace("1b6", "0x1b6"), libc.syscall(449, 0, 0, 0, 0, 0), ctypes.get_errno())
 """)
     assert out.splitlines() == ["0 2 0", "True True 0", "-1 1 -1 1 3", "True -1 22"]
+
+
+def test_java(runner):  # noqa: F811
+    (runner.place / "R.java").write_text("public class R { public static void main(String[] a) { Runtime r = Runtime.getRuntime(); "
+                                         "System.out.println(r.availableProcessors() + \" \" + r.maxMemory() / 1048576); } }")
+    cpus, heap = said(runner, "java", "R.java").split()
+    assert cpus == "4" and abs(int(heap) * 4 * 1024 - int(facts()["memory.total_kb"])) < 400_000
+
+
+def test_no_container(runner):  # noqa: F811
+    assert runner.run("systemd-detect-virt", "-c").stdout == b"none\n"
