@@ -120,14 +120,15 @@ static void filter(void)
         exit(2);
 }
 
-static int deep(int n)
+/* Each level keeps what the next one uses: no compiler makes a loop of it. */
+static int deep(int n, const volatile char *above)
 {
     volatile char room[65536];
 
     room[0] = (char)n;
     if (n % 16 == 0)
         dprintf(1, "deep %d\n", n);
-    return n > 4096 ? 0 : deep(n + 1) + room[0];
+    return n > 4096 ? above[0] : deep(n + 1, room) + room[0] + above[0];
 }
 
 int main(int argc, char **argv)
@@ -136,7 +137,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
 
     if (strcmp(what, "deep") == 0)
-        return deep(1);
+        return deep(1, "");
     if (strcmp(what, "filtered") == 0) {
         filter();
         execl("/bin/echo", "echo", "alive", NULL);
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
         execl("/tmp/empty", "empty", NULL);
         printf("empty %s\n", strerrorname_np(errno));
         fflush(stdout);
-        return deep(1);
+        return deep(1, "");
     }
     if (argc == 1)
         agree(argv);
