@@ -1,0 +1,220 @@
+"""Programs whose two runs must be twins: real ones, single- and multi-threaded, that wait, race, sleep,
+signal, lock and share memory. Each row is a name and the words of a command, run in a folder that holds
+what `prepare` makes there. `needs` names a program without which the row makes no sense.
+"""
+import pathlib
+import shutil
+import subprocess
+
+PY, SH = "/usr/bin/python3", "/bin/sh"
+
+PYTHON = {
+    "python-plain": "import json, hashlib; print(hashlib.sha256(json.dumps([1, 2]).encode()).hexdigest())",
+    "python-random": "import random, os, uuid, secrets; print(random.random(), os.urandom(4), uuid.uuid4(), "
+                     "secrets.token_hex(4))",
+    "python-hash": "print(hash('a'), {'x', 'y', 'z', 'w'}, id(object()) & 0xfff)",
+    "python-time": "import time, datetime; a = time.monotonic(); time.sleep(3600); "
+                   "print(time.monotonic() - a, time.time(), datetime.datetime.now(), time.perf_counter_ns())",
+    "python-threads": """
+import threading, queue
+q, out, lock = queue.Queue(), [], threading.Lock()
+def work(n):
+    while (i := q.get()) is not None:
+        with lock: out.append((n, i))
+ts = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+[t.start() for t in ts]
+[q.put(i) for i in range(200)]
+[q.put(None) for _ in ts]
+[t.join() for t in ts]
+print(out)""",
+    "python-race": """
+import threading
+n, seen = 0, []
+def add(me):
+    global n
+    for _ in range(20000): n += 1
+    seen.append((me, n))
+ts = [threading.Thread(target=add, args=(i,)) for i in range(3)]
+[t.start() for t in ts]; [t.join() for t in ts]
+print(n, seen)""",
+    "python-asyncio": """
+import asyncio
+async def one(n):
+    await asyncio.sleep(n / 10)
+    return n
+async def main():
+    p = await asyncio.create_subprocess_exec('/bin/echo', 'hi', stdout=asyncio.subprocess.PIPE)
+    print(await asyncio.gather(*(one(i) for i in range(20))), (await p.communicate())[0])
+    loop = asyncio.get_running_loop()
+    print(await asyncio.gather(*(loop.run_in_executor(None, sum, range(i)) for i in range(8))))
+asyncio.run(main())""",
+    "python-multiprocessing": """
+import multiprocessing as m
+def f(x): return x * x
+if __name__ == '__main__':
+    with m.Pool(3) as p: print(p.map(f, range(30)), p.apply(f, (9,)))""",
+    "python-shared-memory": """
+import multiprocessing as m
+from multiprocessing import shared_memory
+def f(name, sem, v):
+    s = shared_memory.SharedMemory(name)
+    for i in range(50):
+        with sem: s.buf[0] = (s.buf[0] + 1) % 256
+    with v.get_lock(): v.value += 1
+    s.close()
+if __name__ == '__main__':
+    s, sem, v = shared_memory.SharedMemory(create=True, size=16), m.Semaphore(1), m.Value('i', 0)
+    ps = [m.Process(target=f, args=(s.name, sem, v)) for _ in range(3)]
+    [p.start() for p in ps]; [p.join() for p in ps]
+    print(s.buf[0], v.value); s.close(); s.unlink()""",
+    "python-subprocess": """
+import subprocess
+print(subprocess.run(['ls', '/etc'], capture_output=True).stdout[:60])
+ps = [subprocess.Popen(['sort', '-r'], stdin=-1, stdout=-1) for _ in range(3)]
+print([p.communicate(b'b\\na\\n' * 5000)[0][:4] for p in ps])""",
+    "python-files": """
+import tempfile, os, pathlib, shutil
+d = tempfile.mkdtemp()
+for i in range(30): pathlib.Path(d, f'f{i}').write_text(str(i))
+print(d, os.listdir(d), [e.inode() > 0 for e in os.scandir(d)], os.stat(d + '/f3'))
+shutil.rmtree(d)""",
+    "python-select": """
+import socket, selectors, threading
+s = socket.create_server(('127.0.0.1', 0))
+def serve():
+    for _ in range(3):
+        c, a = s.accept(); c.sendall(c.recv(100)[::-1]); c.close()
+threading.Thread(target=serve).start()
+for i in range(3):
+    c = socket.create_connection(s.getsockname()); c.sendall(b'abc%d' % i); print(c.recv(10)); c.close()""",
+    "python-signals": """
+import signal, os, time
+got = []
+for n in (signal.SIGUSR1, signal.SIGALRM, signal.SIGCHLD): signal.signal(n, lambda s, f: got.append(s))
+signal.setitimer(signal.ITIMER_REAL, .01, .01)
+if os.fork() == 0:
+    os.kill(os.getppid(), signal.SIGUSR1); os._exit(3)
+for _ in range(5): time.sleep(.05)
+print(os.wait(), got)""",
+    "python-sqlite": "import sqlite3; c = sqlite3.connect('x.db'); c.execute('create table t(a)'); "
+                     "c.executemany('insert into t values(?)', [(i,) for i in range(500)]); c.commit(); "
+                     "print(c.execute('select sum(a), random() from t').fetchall())",
+    "python-proc": "print(open('/proc/self/status').read(), open('/proc/self/stat').read(), "
+                   "open('/proc/meminfo').read()[:200], open('/proc/self/maps').read())",
+}
+
+SHELL = {
+    "bash-pipeline": "bash -c 'for i in 3 1 2; do echo $i; done | sort | tee a | wc -l; cat a; echo $RANDOM $$ $SECONDS'",
+    "bash-jobs": "bash -c 'for i in 1 2 3; do (sleep $i; echo $i) & done; wait; trap \"echo t\" TERM; kill -TERM $$; echo e'",
+    "find-xargs": "find /usr/share/doc -maxdepth 1 | head -300 | xargs -P 3 -n 20 echo | wc",
+    "awk-sed-sort": "seq 2000 | awk '{print $1 % 97, $1}' | sort -k1,1n -k2,2nr | sed -n '1~50p' | md5sum",
+    "tar": "tar czf t.tgz -C /usr/share perl5 2>/dev/null; tar tzvf t.tgz | md5sum; md5sum t.tgz; ls -la --time-style=full-iso t.tgz",
+    "git": "git init -q r && cd r && git config user.email a@b && git config user.name n && echo 1 > f && git add f && "
+           "git commit -qm one && git clone -q . ../c && cd ../c && git log --format='%H %ad'",
+    "sqlite3": "sqlite3 s.db 'create table t(a,b); insert into t values(1,random()); select * from t; select datetime()'",
+    "perl": "perl -e 'print rand, \" \", time, \"\\n\"; my %h = map { $_ => 1 } 1..20; print join(\",\", keys %h), \"\\n\"; "
+            "my @k = map { my $p = fork; if (!$p) { exit $_ } $p } 1..3; print wait, $? >> 8, \"\\n\" for @k'",
+    "flock": "flock l sh -c 'sleep 1; echo a' & flock l sh -c 'sleep 1; echo b' & flock l echo c; wait",
+    "fifo": "mkfifo p; (for i in 1 2 3; do echo $i; done > p) & cat p; wait; (cat p | wc -c) & seq 20000 > p; wait",
+    "make": "make -j2 -f Makefile",
+    "gcc": "gcc -O1 -pipe a.c b.c -o ab && ./ab",
+    "dd-big": "dd if=/dev/zero bs=1M count=3 2>/dev/null | md5sum; seq 60000; seq 60000 >&2",
+    "ps-top": "ps aux; cat /proc/loadavg /proc/uptime; ls -la /proc/self/fd",
+    "ls-recursive": "ls -laR --time-style=full-iso . /tmp /etc | md5sum; df; stat . /etc/passwd /tmp",
+}
+
+OTHERS = {
+    "pip-list": ("pip3", ["pip3", "list"]),
+    "node-plain": ("node", ["node", "-e", "console.log(Math.random(), Date.now(), process.hrtime.bigint())"]),
+    "node-async": ("node", ["node", "-e", """
+const fs = require('fs'), c = require('crypto'), cp = require('child_process');
+for (let i = 0; i < 6; i++) c.pbkdf2('a', 'b', 2000 + i, 16, 'sha256', (e, k) => console.log(i, k.toString('hex')));
+for (let i = 0; i < 6; i++) fs.readFile('/etc/passwd', (e, d) => console.log('f', i, d.length));
+setTimeout(() => console.log('t'), 500); setImmediate(() => console.log('i'));
+cp.exec('echo child; sleep 1', (e, o) => console.log(o, c.randomBytes(4).toString('hex')));"""]),
+    "node-workers": ("node", ["node", "-e", """
+const { Worker } = require('worker_threads');
+for (let n = 0; n < 3; n++) new Worker(`const { parentPort, workerData } = require('worker_threads');
+let s = 0; for (let i = 0; i < 2e6; i++) s = (s + i * workerData) % 1000003; parentPort.postMessage(s)`,
+{ eval: true, workerData: n }).on('message', m => console.log(n, m));"""]),
+    "ruby": ("ruby", ["ruby", "-e", "q = Queue.new; t = 3.times.map { |i| Thread.new { while (x = q.pop) != :e; print i, x, ' '; end } }; "
+                      "50.times { |i| q << i }; 3.times { q << :e }; t.each(&:join); puts rand, Time.now.to_f, {a: 1}.hash"]),
+    "java-version": ("java", ["java", "-version"]),
+    "java-threads": ("java", ["java", "-Xshare:auto", "T"]),
+    "javac": ("javac", ["javac", "-d", "out", "T.java"]),
+    "go": ("go", ["./go-program"]),
+    "rust": ("rustc", ["./rust-program"]),
+}
+
+FILES = {
+    "Makefile": "all: 1 2 3 4\n%:\n\t@sleep 0.$@; echo made $@ > out.$@; echo $@\n",
+    "a.c": '#include <stdio.h>\nint b(int);\nint main(void) { printf("%d %s %s\\n", b(2), __DATE__, __TIME__); }\n',
+    "b.c": "int b(int x) { return x * x; }\n",
+    "T.java": """
+import java.util.*; import java.util.concurrent.*; import java.util.stream.*;
+public class T { public static void main(String[] a) throws Exception {
+ ExecutorService e = Executors.newFixedThreadPool(3); List<Future<Integer>> f = new ArrayList<>();
+ for (int i = 0; i < 20; i++) { int n = i; f.add(e.submit(() -> n * n)); }
+ for (Future<Integer> x : f) System.out.print(x.get() + " "); e.shutdown();
+ System.out.println(IntStream.range(0, 20000).parallel().map(x -> x % 7).sum());
+ System.out.println(new Random().nextInt() + " " + System.nanoTime() + " " + new Object().hashCode() + UUID.randomUUID()); } }
+""",
+    "p.go": """
+package main
+import ("fmt"; "math/rand"; "sync"; "time"; "os/exec"; "crypto/rand")
+func main() {
+ m := map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}
+ for k := range m { fmt.Print(k) }
+ c, done := make(chan int), make(chan bool); var w sync.WaitGroup; var mu sync.Mutex; s := 0
+ for i := 0; i < 4; i++ { w.Add(1); go func(n int) { defer w.Done(); for x := range c { mu.Lock(); s += x * n; mu.Unlock() } }(i) }
+ go func() { time.Sleep(time.Second); done <- true }()
+ for i := 0; i < 1000; i++ { c <- i }
+ close(c); w.Wait(); <-done
+ o, _ := exec.Command("echo", "x").Output(); b := make([]byte, 4); crand.Read(b)
+ fmt.Println(s, rand.Int(), time.Now(), string(o), b)
+}
+""".replace('"crypto/rand"', 'crand "crypto/rand"'),
+    "p.rs": """
+use std::{collections::HashMap, sync::{mpsc, Arc, Mutex}, thread, time::*};
+fn main() {
+ let (t, r) = mpsc::channel(); let m = Arc::new(Mutex::new(0));
+ let hs: Vec<_> = (0..4).map(|i| { let (t, m) = (t.clone(), m.clone()); thread::spawn(move || for j in 0..50 {
+   *m.lock().unwrap() += j; t.send((i, j)).unwrap(); if j % 10 == 0 { thread::sleep(Duration::from_millis(1)) } }) }).collect();
+ drop(t); let got: Vec<_> = r.iter().collect(); for h in hs { h.join().unwrap(); }
+ let h: HashMap<i32, i32> = (0..9).map(|i| (i, i)).collect();
+ println!("{:?} {} {:?} {:?}", got, m.lock().unwrap(), h, SystemTime::now());
+}
+""",
+}
+
+# Small programs of tests/twins/acts.c: what few programs do, done on purpose.
+ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd", "sysv", "pi", "robust", "exec-thread", "vfork",
+        "condvar", "barrier", "eventfd", "signalfd", "rwlock", "mqueue", "socketpair", "sigqueue", "shm-spin"]
+
+
+def rows(build):
+    """[(name, words)] of all that this machine has programs for."""
+    found = [(name, [PY, "-c", text]) for name, text in PYTHON.items()]
+    found += [(name, [SH, "-c", text]) for name, text in SHELL.items()]
+    found += [(name, words) for name, (needs, words) in OTHERS.items() if shutil.which(needs)]
+    found += [("act-" + name, ["./twins_acts", name]) for name in ACTS]
+    return found
+
+
+def prepare(folder, build):
+    """What the rows need in the folder that they run in."""
+    folder = pathlib.Path(folder)
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    if shutil.which("go"):
+        subprocess.run(["go", "build", "-o", "go-program", "p.go"], cwd=folder, check=True, timeout=600,
+                       env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "GOCACHE": str(folder / ".gocache"),
+                            "GO111MODULE": "off"})
+        shutil.rmtree(folder / ".gocache", ignore_errors=True)
+    if shutil.which("rustc"):
+        subprocess.run(["rustc", "-o", "rust-program", "p.rs"], cwd=folder, check=True, timeout=600)
+    if shutil.which("javac"):
+        subprocess.run(["javac", "T.java"], cwd=folder, check=True, timeout=600)
+    acts = pathlib.Path(build) / "tests/twins/twins_acts"
+    if acts.exists():
+        shutil.copy(acts, folder / "twins_acts")
