@@ -35,14 +35,7 @@
 
 enum {
     TICK_MS = 10,      /* of the wall clock, while a task runs */
-    PREEMPT_TICKS = 3, /* without a stop, while others wait */
     BLOCKED_TICKS = 2, /* asleep inside a call */
-    /* At work without a call, while somebody waits for a moment: long, since no run repeats after
-     * that; then short. */
-    WORKS_MS = 1000,
-    ALARM_MS = 300, /* likewise, for a timer */
-    WORKS_AGAIN_MS = 50,
-    PROCESS_CLOCK = 2, /* of the clocks of a process: the time that it ran */
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP |
               PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
               PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC,
@@ -119,6 +112,9 @@ void aq_engine_attempt(aq_tracer *t, aq_task *k)
         row->decoder->kind != AQ_EVENT_CLOCK)
         row->decoder->look(t, k);
     k->again = false;
+    k->restart = k->interrupted ? aq_signals_restart(k) : 0;
+    if (k->restart)
+        aq_regs_set_call(k, SYS_pause);
     if (k->interrupted)
         aq_engine_step(t, k, AQ_STEP_RUN);
     else if (t->plan.machine && aq_actors_attempt(t, k) == AQ_STEP_DONE)
@@ -246,6 +242,8 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
     if (result <= -RESTART_FIRST && result >= -RESTART_BLOCK) {
         aq_tracee_restore(k);
         aq_io_unflip(k);
+        if (k->restart)
+            result = -k->restart;
         /* A relative wait that is made again keeps the deadline that it had. */
         if (k->patched || result == -RESTART_BLOCK)
             aq_regs_restart(k, result == -RESTART_BLOCK ? -RESTART_NOHAND : result);
@@ -346,10 +344,17 @@ static void on_exec(aq_tracer *t, aq_task *k)
  * either. */
 static void on_event_stop(aq_tracer *t, aq_task *k, int sig)
 {
-    t->activity++;
+    bool looking = k->looking;
+
+    k->looking = false;
     if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+        t->activity++;
         k->state = AQ_TASK_HALTED;
         ptrace(PTRACE_LISTEN, k->tid, 0, 0);
+    } else if (!looking) {
+        t->activity++;
+    } else if (!k->row && k->state == AQ_TASK_READY) {
+        aq_spin_look(t, k);
     }
 }
 
@@ -363,9 +368,8 @@ void aq_engine_stopped(aq_tracer *t, aq_task *k, int status)
         aq_task_reap_dying(t);
         return;
     }
-    k->ticks = 0;
     if (event != PTRACE_EVENT_STOP)
-        k->works = 0;
+        k->ticks = 0;
     if (k->state != AQ_TASK_PARKED)
         k->state = AQ_TASK_READY;
     switch (event) {
@@ -506,35 +510,10 @@ static bool sleeps_in_call(const aq_task *k)
 }
 
 /* The wall clock says that a task has run for a while without a stop. */
-/* Has it worked so long that time should have come to the next moment? What counts is the processor
- * time that it really got. */
-static bool works_long(aq_tracer *t, aq_task *k)
-{
-    const clockid_t clock = (clockid_t)(~(unsigned)k->proc->pid << 3 | PROCESS_CLOCK);
-    uint64_t least = t->end.preempted ? WORKS_AGAIN_MS : WORKS_MS, ns;
-    struct timespec ts = {0};
-
-    if (aq_timer_next(t) != UINT64_MAX && least > ALARM_MS)
-        least = ALARM_MS;
-    aq_process_clock(clock, &ts);
-    ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-    if (k->works++ == 0)
-        k->worked = ns;
-    return ns - k->worked >= least * 1000000 && aq_sched_pass(t, ns - k->worked);
-}
-
-/* From one who works without a call. */
-static void take_turn(aq_tracer *t, aq_task *k)
-{
-    aq_preempted(t, k, "computing");
-    t->turn = k->serial + 1;
-    aq_sched_turn(t);
-    ptrace(PTRACE_INTERRUPT, k->tid, 0, 0);
-    k->ticks = 0;
-}
-
 static void on_tick(aq_tracer *t, aq_task *k)
 {
+    /* Who is killed from outside of us: a leader is not reported before its threads are reaped. */
+    aq_task_reap_dying(t);
     if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
         t->end.stop = AQ_STOP_WALL;
     if (t->plan.pump && t->plan.pump(t->plan.arg, 0) > 0)
@@ -546,12 +525,8 @@ static void on_tick(aq_tracer *t, aq_task *k)
         t->named_pipes |= k->row && k->row->attempt == aq_try_open;
         k->state = AQ_TASK_KERNEL;
         t->running = NULL;
-    } else if (!k->wants_exit && works_long(t, k)) {
-        /* An alarm or a sleeper waits for a moment that work alone does not bring. */
-        k->works = 0;
-        take_turn(t, k);
-    } else if (k->ticks >= PREEMPT_TICKS && !k->wants_exit && aq_sched_others(t, k)) {
-        take_turn(t, k);
+    } else if (!k->wants_exit) {
+        aq_spin_tick(t, k);
     }
 }
 
@@ -563,6 +538,7 @@ static void resume(aq_tracer *t, aq_task *k)
     k->signal = 0;
     k->state = AQ_TASK_RUNNING;
     t->running = k;
+    t->runs++;
     ptrace(k->wants_exit ? PTRACE_SYSCALL : PTRACE_CONT, k->tid, 0, sig);
 }
 
@@ -631,6 +607,8 @@ static void run_world(aq_tracer *t)
                 t->end.stop = AQ_STOP_WALL;
             continue;
         }
+        if (!aq_signals_still(t, k))
+            continue;
         resume(t, k);
         if (ends_alone(k)) {
             k->state = AQ_TASK_ENDING;

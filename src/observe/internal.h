@@ -91,6 +91,7 @@ typedef enum aq_park_kind {
     AQ_PARK_FUTEX,
     AQ_PARK_SLEEP,
     AQ_PARK_SIGNAL, /* only a signal ends it */
+    AQ_PARK_SPIN,   /* waits without a call; spin.c */
 } aq_park_kind;
 
 typedef struct aq_futex_key {
@@ -148,8 +149,10 @@ struct aq_task {
     bool at_exit;     /* parked after an attempt that ran: stopped at its exit, not its entry */
     bool no_counter;  /* it asked for a signal where it reads the time stamp counter */
     bool interrupted; /* a signal ends the wait: the kernel runs the call and says how */
-    bool wants_exit;  /* resume with a stop at the exit of the call */
-    bool masked;      /* the call has a signal mask of its own, `mask` */
+    bool signalled;   /* at its exit it is to end by a signal */
+    int restart; /* the code that it ends with then, where the kernel runs another call instead */
+    bool wants_exit; /* resume with a stop at the exit of the call */
+    bool masked;     /* the call has a signal mask of its own, `mask` */
     uint64_t mask;
     uint64_t flags;  /* of a clone */
     uint32_t caller; /* of an exec: the thread that asked for it, when it was not the first */
@@ -158,8 +161,10 @@ struct aq_task {
     bool looked;     /* at a clock, by its last call */
     long before;     /* number of its last call */
     uint32_t ticks;  /* of the wall clock since its last stop */
-    uint32_t works;  /* looks at it since its last stop of its own */
-    uint64_t worked; /* processor time of its process at the first of them */
+    bool looking;    /* we stop it to see whether it spins */
+    uint64_t spin_from,
+        spin_next;        /* processor time: since when, and after how much to look again */
+    struct aq_spin *spin; /* made on first use */
     long answer;
     const char *rule; /* that refused the current call, NULL while none did */
     int signal;       /* delivered when it goes on */
@@ -274,6 +279,7 @@ struct aq_tracer {
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t noise;    /* of the clock */
     uint64_t activity; /* grows with everything that could let a parked call go on */
+    uint64_t runs;     /* times that a task was let go: it may write what others look at */
     bool signals;      /* somebody may have a signal to take */
     bool named_pipes;  /* there may be some; park_open.c */
     bool moves_each;   /* the kernel moves one mapping at a time only */
@@ -396,8 +402,8 @@ uint64_t aq_tracee_scratch(aq_task *k, const void *data, size_t len);
 /* One row of /proc/TID/maps. */
 typedef struct aq_mapping {
     uint64_t from, to, offset, device, inode;
-    bool shared, closed; /* closed: nobody may read, write or run what is there */
-    const char *name;    /* "" when it has none */
+    bool shared, writable, closed; /* closed: nobody may read, write or run what is there */
+    const char *name;              /* "" when it has none */
 } aq_mapping;
 
 /* Calls `each` for every mapping of a task until it says so; true when it did. */
@@ -441,6 +447,14 @@ bool aq_sched_pass(aq_tracer *t, uint64_t ns);
 bool aq_sched_idle(aq_tracer *t);                           /* false: nothing will ever happen */
 bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody else run? */
 
+/* The next moment at which something happens by itself; UINT64_MAX: none. */
+uint64_t aq_sched_moment(const aq_tracer *t);
+
+/* spin.c */
+void aq_spin_tick(aq_tracer *t, aq_task *k); /* it runs without a call, and the wall clock ticks */
+void aq_spin_look(aq_tracer *t, aq_task *k);
+void aq_spin_again(aq_tracer *t, aq_task *k);
+
 /* clock.c */
 uint64_t aq_clock_now(const aq_tracer *t, int id); /* in nanoseconds of that clock */
 uint64_t aq_clock_counter(const aq_tracer *t);     /* the time stamp counter */
@@ -476,8 +490,12 @@ void aq_futex_changed(aq_tracer *t); /* after a death: words that the kernel cle
 
 /* signals.c */
 void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to take */
+/* How a wait that the kernel never sees ends when a signal comes; 0: it runs the call itself. */
+int aq_signals_restart(const aq_task *k);
 bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret);
 void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
+/* It goes on to take a signal. False: another took it meanwhile, and it waits on. */
+bool aq_signals_still(aq_tracer *t, aq_task *k);
 
 /* touch.c: can this call neither see nor change anything in the world's writable places? */
 bool aq_touches_nothing(const aq_task *k);

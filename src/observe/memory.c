@@ -187,6 +187,7 @@ static bool parse_mapping(char *line, aq_mapping *m)
         return false;
     m->shared = p[4] == 's';
     m->closed = strncmp(p + 1, "---", 3) == 0;
+    m->writable = p[2] == 'w';
     m->offset = strtoull(p + 5, &p, 16);
     major = strtoull(p, &p, 16);
     if (*p != ':')

@@ -202,11 +202,13 @@ static bool never_waits(const aq_task *k)
 }
 
 /* Only the call itself can tell whether it waits: a signalfd looks at the signals of whoever asks,
- * an eventfd may be too full for this number only, and a socket that says that it is full still
- * takes what is small. */
-static bool cannot_be_asked(const aq_fd *what, bool writes)
+ * an eventfd may be too full for this number only, a socket that says that it is full still takes
+ * what is small, and a named pipe whose writer was gone before its reader had opened it tells no
+ * end. */
+static bool cannot_be_asked(const aq_tracer *t, const aq_fd *what, bool writes)
 {
-    return what->kind == AQ_FD_OTHER || (writes && what->kind == AQ_FD_SOCKET);
+    return what->kind == AQ_FD_OTHER || (writes && what->kind == AQ_FD_SOCKET) ||
+           (!writes && what->kind == AQ_FD_PIPE && t->named_pipes);
 }
 
 aq_step aq_try_io(aq_tracer *t, aq_task *k)
@@ -238,7 +240,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
             limit(k);
         return AQ_STEP_RUN;
     }
-    if (cannot_be_asked(what, writes)) {
+    if (cannot_be_asked(t, what, writes)) {
         if (writes)
             go_on(k);
         if (out)

@@ -30,9 +30,10 @@ static void counted_deadline(aq_tracer *t, aq_task *k, int ms)
 }
 
 /* The signal mask that holds during the call. */
-static void own_mask(aq_task *k, uint64_t at)
+static int own_mask(aq_task *k, uint64_t at, uint64_t size)
 {
     k->masked = at && aq_tracee_get(k, at, &k->mask, sizeof k->mask);
+    return !at ? 0 : size != sizeof k->mask ? -EINVAL : k->masked ? 0 : -EFAULT;
 }
 
 aq_step aq_try_poll(aq_tracer *t, aq_task *k)
@@ -46,18 +47,18 @@ aq_step aq_try_poll(aq_tracer *t, aq_task *k)
         break;
     case SYS_ppoll: /* as poll: its timeout is a number */
         r = pointed_deadline(t, k, aq_regs_arg(k, 2), 1);
-        own_mask(k, aq_regs_arg(k, 3));
+        r = r < 0 ? r : own_mask(k, aq_regs_arg(k, 3), aq_regs_arg(k, 4));
         aq_regs_set_call(k, SYS_poll);
         aq_regs_set_arg(k, 2, 0);
         break;
     case SYS_epoll_pwait2:
         r = pointed_deadline(t, k, aq_regs_arg(k, 3), 1);
-        own_mask(k, aq_regs_arg(k, 4));
+        r = r < 0 ? r : own_mask(k, aq_regs_arg(k, 4), aq_regs_arg(k, 5));
         aq_regs_set_call(k, SYS_epoll_wait);
         aq_regs_set_arg(k, 3, 0);
         break;
     case SYS_epoll_pwait:
-        own_mask(k, aq_regs_arg(k, 4));
+        r = own_mask(k, aq_regs_arg(k, 4), aq_regs_arg(k, 5));
         aq_regs_set_call(k, SYS_epoll_wait);
         __attribute__((fallthrough));
     default:
@@ -78,14 +79,14 @@ aq_step aq_try_select(aq_tracer *t, aq_task *k)
     size_t len = (size_t)((n + 63) / 64 * 8);
     int r = pointed_deadline(t, k, timeout, plain ? 1000 : 1);
 
-    if (r < 0)
-        return aq_answer(k, r);
-    if (!plain) {
+    if (r == 0 && !plain && aq_regs_arg(k, 5)) {
         uint64_t pair[2];
 
-        if (aq_regs_arg(k, 5) && aq_tracee_get(k, aq_regs_arg(k, 5), pair, sizeof pair))
-            own_mask(k, pair[0]);
+        r = aq_tracee_get(k, aq_regs_arg(k, 5), pair, sizeof pair) ? own_mask(k, pair[0], pair[1])
+                                                                   : -EFAULT;
     }
+    if (r < 0)
+        return aq_answer(k, r);
     at = aq_tracee_scratch(k, zero, sizeof zero);
     if (!at)
         return aq_answer(k, -EFAULT);

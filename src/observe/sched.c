@@ -91,7 +91,10 @@ static bool is_ready(const aq_tracer *t, const aq_task *k)
 
 static bool may_retry(const aq_tracer *t, const aq_task *k)
 {
-    return k->state == AQ_TASK_PARKED && k->park == AQ_PARK_RETRY && k->seen < t->activity;
+    if (k->state != AQ_TASK_PARKED)
+        return false;
+    return k->park == AQ_PARK_SPIN ? k->seen < t->runs
+                                   : k->park == AQ_PARK_RETRY && k->seen < t->activity;
 }
 
 bool aq_sched_others(const aq_tracer *t, const aq_task *k)
@@ -105,6 +108,10 @@ bool aq_sched_others(const aq_tracer *t, const aq_task *k)
 /* Tries what was parked. An attempt that ran already must be made again by the task itself. */
 static void retry(aq_tracer *t, aq_task *k)
 {
+    if (k->park == AQ_PARK_SPIN) {
+        aq_spin_again(t, k);
+        return;
+    }
     k->seen = t->activity;
     if (k->at_exit) {
         aq_regs_rewind(k);
@@ -130,7 +137,7 @@ void aq_sched_turn(aq_tracer *t)
 }
 
 /* The next moment at which something happens by itself. */
-static uint64_t next_moment(const aq_tracer *t)
+uint64_t aq_sched_moment(const aq_tracer *t)
 {
     uint64_t next = aq_timer_next(t), internet = aq_reach_next(t);
 
@@ -149,7 +156,7 @@ aq_task *aq_sched_next(aq_tracer *t)
     bool over = t->quantum > t->limit;
 
     if (over)
-        aq_reach_step(t, next_moment(t));
+        aq_reach_step(t, aq_sched_moment(t));
     for (;;) {
         aq_task *k;
 
@@ -191,6 +198,23 @@ static bool any_in(const aq_tracer *t, aq_task_state state)
     return false;
 }
 
+/* Does somebody wait in the kernel for what may come by itself? A parent in vfork does not: its
+ * child lets it go, and that is seen. */
+static bool any_in_kernel(const aq_tracer *t)
+{
+    for (const aq_task *k = t->tasks; k; k = k->next) {
+        const aq_proc *child = t->procs;
+
+        if (k->state != AQ_TASK_KERNEL)
+            continue;
+        while (child && child->vforked != k)
+            child = child->next;
+        if (!child)
+            return true;
+    }
+    return false;
+}
+
 static aq_task *any_connecting(const aq_tracer *t)
 {
     for (aq_task *k = t->tasks; k; k = k->next)
@@ -212,8 +236,8 @@ static int pump(aq_tracer *t, int timeout_ms)
  * to the next moment; only when there is none is the outside waited for. */
 bool aq_sched_idle(aq_tracer *t)
 {
-    uint64_t next = next_moment(t), before = t->activity;
-    bool kernel = any_in(t, AQ_TASK_KERNEL);
+    uint64_t next = aq_sched_moment(t), before = t->activity;
+    bool kernel = any_in_kernel(t);
     aq_task *connecting;
 
     aq_engine_drain(t);

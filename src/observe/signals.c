@@ -86,24 +86,65 @@ static bool has_effect(const aq_task *k, uint64_t set)
     return set & ~(ignored | (quiet & ~caught));
 }
 
+/* The kernel would wait by its own clock, and a moment of ours may be over there: then it would say
+ * that the time is over, or not, as it is quick. So it makes another call that only a signal ends,
+ * and what that ends with is what this call would have. */
+int aq_signals_restart(const aq_task *k)
+{
+    enum { SYS = 512, NOINTR = 513, NOHAND = 514 };
+
+    if (k->masked) /* only the call itself has that mask */
+        return 0;
+    if (k->row->attempt == aq_try_sleep)
+        return NOHAND;
+    if (k->row->attempt == aq_try_futex)
+        return k->futex_owned ? NOINTR : k->timed ? NOHAND : SYS;
+    return k->row->attempt == aq_try_queue ? SYS : 0;
+}
+
 static void interrupt(aq_tracer *t, aq_task *k)
 {
     if (moved(k)) { /* what it has moved is its answer */
         aq_wake(t, k, aq_message_done(k));
         return;
     }
-    k->interrupted = true;
     k->state = AQ_TASK_READY;
+    if (k->park == AQ_PARK_SPIN) /* it is in no call: the signal comes when it goes on */
+        return;
+    k->interrupted = true;
     if (k->at_exit) { /* the attempt has run: tell the kernel that it was interrupted */
         bool ends = k->timed || k->row->after == aq_after_poll || k->row->after == aq_after_ipc;
 
         aq_regs_restart(k, ends ? -514 : -512);
         k->at_exit = k->wants_exit = false;
         k->interrupted = false;
+        k->signalled = true;
         t->activity++;
         return;
     }
     aq_engine_attempt(t, k);
+}
+
+/* A signal for the whole process goes to whoever runs first. Without it the kernel would let this
+ * one wait, or hand it a code that is the kernel's own. */
+bool aq_signals_still(aq_tracer *t, aq_task *k)
+{
+    bool halfway = k->signalled;
+    uint64_t pending;
+
+    if (!k->interrupted && !halfway)
+        return true;
+    k->signalled = false;
+    if (aq_signals_pending(k, mask_of(k), &pending))
+        return true;
+    if (halfway) {
+        aq_regs_rewind(k);
+        return true;
+    }
+    k->interrupted = false;
+    k->dirty = k->patched = false;
+    aq_engine_attempt(t, k);
+    return false;
 }
 
 void aq_signals_check(aq_tracer *t)

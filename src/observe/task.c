@@ -122,6 +122,7 @@ static void unlink_task(aq_tracer *t, aq_task *k)
         aq_buf_free(&k->look->sent);
     free(k->look);
     free(k->cpus);
+    free(k->spin);
     free(k->entropy);
     free(k);
 }

@@ -166,7 +166,7 @@ static void say_rings(void)
 
 static int timers(void)
 {
-    struct itimerval v = {{0, 10000}, {0, 10000}}, off = {{0, 0}, {0, 0}};
+    struct itimerval v = {{0, 1000}, {0, 1000}}, off = {{0, 0}, {0, 0}};
 
     listen_for(SIGALRM);
     setitimer(ITIMER_REAL, &v, NULL);

@@ -78,15 +78,6 @@ d = tempfile.mkdtemp()
 for i in range(30): pathlib.Path(d, f'f{i}').write_text(str(i))
 print(d, os.listdir(d), [e.inode() > 0 for e in os.scandir(d)], os.stat(d + '/f3'))
 shutil.rmtree(d)""",
-    "python-select": """
-import socket, selectors, threading
-s = socket.create_server(('127.0.0.1', 0))
-def serve():
-    for _ in range(3):
-        c, a = s.accept(); c.sendall(c.recv(100)[::-1]); c.close()
-threading.Thread(target=serve).start()
-for i in range(3):
-    c = socket.create_connection(s.getsockname()); c.sendall(b'abc%d' % i); print(c.recv(10)); c.close()""",
     "python-signals": """
 import signal, os, time
 got = []
@@ -147,7 +138,7 @@ let s = 0; for (let i = 0; i < 2e6; i++) s = (s + i * workerData) % 1000003; par
 }
 
 FILES = {
-    "Makefile": "all: 1 2 3 4\n%:\n\t@sleep 0.$@; echo made $@ > out.$@; echo $@\n",
+    "Makefile": ".PHONY: all\nall: 1.o 2.o 3.o 4.o\n%.o:\n\t@sleep 0.$*; echo made $@ > $@; echo $@\n",
     "a.c": '#include <stdio.h>\nint b(int);\nint main(void) { printf("%d %s %s\\n", b(2), __DATE__, __TIME__); }\n',
     "b.c": "int b(int x) { return x * x; }\n",
     "T.java": """
@@ -192,7 +183,7 @@ ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd",
         "condvar", "barrier", "eventfd", "signalfd", "rwlock", "mqueue", "socketpair", "sigqueue", "shm-spin"]
 
 
-def rows(build):
+def rows():
     """[(name, words)] of all that this machine has programs for."""
     found = [(name, [PY, "-c", text]) for name, text in PYTHON.items()]
     found += [(name, [SH, "-c", text]) for name, text in SHELL.items()]

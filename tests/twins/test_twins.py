@@ -1,0 +1,89 @@
+"""Identical twins: a program that runs again in the same world does the same again, thread by thread, whatever
+else the machine does; and in the seed's other world it does the same as long as it makes nothing of decoys."""
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PROGRAM, open_to_others
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import programs  # noqa: E402
+
+BUILD = PROGRAM.parent
+ROWS = programs.rows()
+WORLD = ("--seed", "twin", "--start", "2026-05-01T09:00:00Z")
+# These make something of their world's decoys: names cut to fit, digests over listings with owners, commits.
+USE_DECOYS = {"ps-top", "ls-recursive", "git"}
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("twins")
+    programs.prepare(folder, BUILD)
+    open_to_others(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def load():
+    """Something else that wants the processors."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: sum(range(10000))"]) for _ in range(2)]
+    yield busy
+    for b in busy:
+        b.kill()
+        b.wait()
+
+
+def run(place, tmp_path, name, words, world):
+    stream = tmp_path / name
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--world", world, "--stream", stream, "--json",
+                           "--limit", "wall-ms=100000", "--", *words], cwd=place, capture_output=True, timeout=150)
+    said = json.loads(done.stdout)
+    assert said["complete"] and said["repeatable"], (said["observation"]["exit"], said["not_repeatable"])
+    return said, stream
+
+
+def compare(one, two):
+    done = subprocess.run([PROGRAM, "compare", "--seed", "twin", one, two], capture_output=True, timeout=60)
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("name, words", ROWS, ids=[name for name, _ in ROWS])
+def test_twins(place, tmp_path, load, name, words):
+    del load
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(run, place, tmp_path, f"{n}-{world}", words, world) for n, world in enumerate("AAB")]
+        (first, a), (again, b), (other, c) = (r.result() for r in runs)
+    assert first["exit_status"] == again["exit_status"] == other["exit_status"] == 0
+    assert first["canonical_digest"] == again["canonical_digest"], compare(a, b)
+    assert first["observation_digest"] == again["observation_digest"], "the order of events differs"
+    if name not in USE_DECOYS:
+        assert first["canonical_digest"] == other["canonical_digest"], compare(a, c)
+
+
+def test_there_are_enough():
+    assert len(ROWS) >= 40
+
+
+
+
+def test_what_cannot_be_proven_is_recorded(place, tmp_path):
+    """A loop that counts while it waits comes to no state twice: the host's clock decides, and the record says so."""
+    source, program = tmp_path / "count.c", place / "count"
+    source.write_text('''#include <pthread.h>
+volatile int go; volatile long n;
+static void *f(void *a) { go = 1; return a; }
+int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!go) n++; return 0; }
+''')
+    subprocess.run(["cc", "-pthread", "-o", program, source], check=True)
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--events", tmp_path / "e", "--json", "--", "./count"],
+                          cwd=place, capture_output=True, timeout=150)
+    said = json.loads(done.stdout)
+    assert said["exit_status"] == 0 and said["complete"]
+    assert not said["repeatable"] and said["not_repeatable"] == ["computing"]
+    events = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()[1:-1]]
+    assert [e["args"] for e in events if e["op"] == "preempted"] == [{"why": "computing"}]
