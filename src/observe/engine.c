@@ -67,6 +67,7 @@ static void finish(aq_tracer *t, aq_task *k, long result)
     if ((result == -ENOSPC || result == -EDQUOT || result == -EFBIG) && t->plan.full)
         t->plan.full(t->plan.arg, k->nr, (int)-result);
     k->row = NULL;
+    k->trying = false;
     k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
     k->rule = NULL;
     k->done = k->part = 0;
@@ -261,6 +262,8 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
             aq_tracee_restore(k);
             k->at_exit = true;
             k->patched = false;
+            if (k->trying)
+                aq_sched_vain(t, k);
             return;
         }
         if (step == AQ_STEP_AGAIN) {
@@ -516,8 +519,9 @@ static void on_tick(aq_tracer *t, aq_task *k)
     aq_task_reap_dying(t);
     if (t->plan.wall_ms && wall_ms() - t->wall_start > t->plan.wall_ms)
         t->end.stop = AQ_STOP_WALL;
-    if (t->plan.pump && t->plan.pump(t->plan.arg, 0) > 0)
-        t->activity++;
+    if (t->plan
+            .pump) /* output is passed on while it computes; that lets nobody go on (park_io.c) */
+        t->plan.pump(t->plan.arg, 0);
     k->ticks++;
     if (k->ticks >= BLOCKED_TICKS && k->wants_exit && sleeps_in_call(k)) {
         /* Nobody knew that it would wait: who runs next is the wall clock's doing. */
@@ -616,8 +620,9 @@ static void run_world(aq_tracer *t)
             continue;
         }
         wait_running(t);
-        if (t->quantum > t->limit)
+        if (!t->vain && t->quantum > t->limit)
             t->turn++;
+        t->vain = false;
         if (t->plan.moved_bytes && t->end.moved > t->plan.moved_bytes)
             t->end.stop = AQ_STOP_MOVED;
     }

@@ -161,6 +161,7 @@ struct aq_task {
     bool looked;     /* at a clock, by its last call */
     long before;     /* number of its last call */
     uint32_t ticks;  /* of the wall clock since its last stop */
+    bool trying;     /* a parked call is made again, perhaps in vain */
     bool looking;    /* we stop it to see whether it spins */
     uint64_t spin_from,
         spin_next;        /* processor time: since when, and after how much to look again */
@@ -270,6 +271,8 @@ struct aq_tracer {
     aq_task *last; /* that had the turn, while it lives */
     uint32_t alive, next_serial, next_proc, next_space, turn, quantum, limit;
     uint32_t seed;      /* of the lengths of turns */
+    uint32_t kept[4];   /* turn, quantum, limit and seed before an attempt that may be in vain */
+    bool vain;          /* the last one was: it leaves no trace */
     uint64_t next_wait; /* order of those who wait for a futex */
     pid_t first;
     bool started;
@@ -444,6 +447,7 @@ void aq_sched_turn(aq_tracer *t);     /* the turn ends with this call */
 /* The one who runs has worked so long without a call: time goes on to the next moment, when that is
  * not further. False: it is. */
 bool aq_sched_pass(aq_tracer *t, uint64_t ns);
+void aq_sched_vain(aq_tracer *t, aq_task *k);               /* it waits on, as if not tried */
 bool aq_sched_idle(aq_tracer *t);                           /* false: nothing will ever happen */
 bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody else run? */
 

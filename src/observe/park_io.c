@@ -211,6 +211,18 @@ static bool cannot_be_asked(const aq_tracer *t, const aq_fd *what, bool writes)
            (!writes && what->kind == AQ_FD_PIPE && t->named_pipes);
 }
 
+/* How full our own end of its output is depends on when we last looked there. A write that could
+ * tell finds it empty, as far as whoever reads outside takes it. */
+static void make_room(const aq_tracer *t, const aq_task *k, int mine)
+{
+    struct pollfd p = {.fd = mine, .events = POLLOUT};
+
+    if (write_bytes(k) <= SMALL && poll(&p, 1, 0) > 0)
+        return;
+    while (t->plan.pump && t->plan.pump(t->plan.arg, 0) > 0)
+        continue;
+}
+
 aq_step aq_try_io(aq_tracer *t, aq_task *k)
 {
     int fd = (int)aq_regs_arg(k, 0);
@@ -235,6 +247,8 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     out = aq_reach_flow(t, what);
     mine = aq_fd_borrow(k, fd);
     flags = mine < 0 ? O_NONBLOCK : fcntl(mine, F_GETFL);
+    if (writes && what->kind == AQ_FD_PIPE && mine >= 0)
+        make_room(t, k, mine);
     if (flags < 0 || (flags & O_NONBLOCK)) {
         if (out)
             limit(k);

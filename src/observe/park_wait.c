@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "observe/internal.h"
 
-enum { SEMBUF = 6, SEMBUFS = 1024, INFO_BYTES = 128, INFO_PID = 16 };
+enum { LOCK_CHAIN = 64, SEMBUF = 6, SEMBUFS = 1024, INFO_BYTES = 128, INFO_PID = 16 };
 
 static aq_step again(aq_tracer *t, aq_task *k)
 {
@@ -83,6 +83,44 @@ aq_step aq_try_lock(aq_tracer *t, aq_task *k)
     return AQ_STEP_RUN;
 }
 
+static bool waits_for_lock(const aq_task *k)
+{
+    return k->row && k->nr == SYS_fcntl && (int)aq_regs_arg(k, 1) == F_SETLKW;
+}
+
+/* The process that has what this one wants; NULL when nobody of this world has. */
+static const aq_proc *lock_holder(const aq_tracer *t, const aq_task *k)
+{
+    aq_auto_fd int mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
+    const aq_proc *p = t->procs;
+    struct flock want;
+
+    if (mine < 0 || !aq_tracee_get(k, aq_regs_arg(k, 2), &want, sizeof want) ||
+        fcntl(mine, F_GETLK, &want) != 0 || want.l_type == F_UNLCK)
+        return NULL;
+    while (p && p->pid != want.l_pid)
+        p = p->next;
+    return p;
+}
+
+/* Waits the holder for a lock, too, and whoever has that, until it is this process again? The
+ * kernel would see that, but nobody waits there. */
+static bool locks_in_circle(const aq_tracer *t, const aq_task *k)
+{
+    const aq_proc *p = lock_holder(t, k);
+
+    for (int i = 0; p && i < LOCK_CHAIN; i++) {
+        const aq_task *q = t->tasks;
+
+        if (p == k->proc)
+            return i > 0;
+        while (q && (q->proc != p || q->state != AQ_TASK_PARKED || !waits_for_lock(q)))
+            q = q->next;
+        p = q ? lock_holder(t, q) : NULL;
+    }
+    return false;
+}
+
 aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result)
 {
     int op = (int)aq_regs_arg(k, 1);
@@ -90,6 +128,10 @@ aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result)
 
     if (!waits || (*result != -EAGAIN && *result != -EACCES))
         return AQ_STEP_RUN;
+    if (waits_for_lock(k) && locks_in_circle(t, k)) {
+        *result = -EDEADLK;
+        return AQ_STEP_RUN;
+    }
     return again(t, k);
 }
 

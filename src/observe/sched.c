@@ -2,6 +2,7 @@
  * yields, or has made AQ_QUANTUM calls. Nothing here looks at the wall clock: the order of turns is
  * a function of what the programs do. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "observe/internal.h"
@@ -113,6 +114,8 @@ static void retry(aq_tracer *t, aq_task *k)
         return;
     }
     k->seen = t->activity;
+    k->trying = true;
+    memcpy(t->kept, (uint32_t[4]){t->turn, t->quantum, t->limit, t->seed}, sizeof t->kept);
     if (k->at_exit) {
         aq_regs_rewind(k);
         k->at_exit = false;
@@ -134,6 +137,15 @@ static bool may_go(const aq_tracer *t, const aq_task *k)
 void aq_sched_turn(aq_tracer *t)
 {
     t->quantum = t->limit + 1;
+}
+
+/* How often a parked call is tried in vain depends on the host: on when its output was last passed
+ * on, for one. So an attempt that changed nothing changes nothing here. */
+void aq_sched_vain(aq_tracer *t, aq_task *k)
+{
+    k->trying = false;
+    t->turn = t->kept[0], t->quantum = t->kept[1], t->limit = t->kept[2], t->seed = t->kept[3];
+    t->vain = true;
 }
 
 /* The next moment at which something happens by itself. */
@@ -181,7 +193,7 @@ aq_task *aq_sched_next(aq_tracer *t)
 
 bool aq_sched_pass(aq_tracer *t, uint64_t ns)
 {
-    uint64_t next = next_moment(t);
+    uint64_t next = aq_sched_moment(t);
 
     if (next > t->clock + ns)
         return false;

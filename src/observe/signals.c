@@ -115,9 +115,13 @@ static void interrupt(aq_tracer *t, aq_task *k)
     if (k->at_exit) { /* the attempt has run: tell the kernel that it was interrupted */
         bool ends = k->timed || k->row->after == aq_after_poll || k->row->after == aq_after_ipc;
 
-        aq_regs_restart(k, ends ? -514 : -512);
+        if (k->masked) { /* only inside the call is the signal let through: it is made once more */
+            aq_regs_rewind(k);
+        } else {
+            aq_regs_restart(k, ends ? -514 : -512);
+            k->interrupted = false;
+        }
         k->at_exit = k->wants_exit = false;
-        k->interrupted = false;
         k->signalled = true;
         t->activity++;
         return;
@@ -137,11 +141,11 @@ bool aq_signals_still(aq_tracer *t, aq_task *k)
     k->signalled = false;
     if (aq_signals_pending(k, mask_of(k), &pending))
         return true;
+    k->interrupted = false;
     if (halfway) {
         aq_regs_rewind(k);
         return true;
     }
-    k->interrupted = false;
     k->dirty = k->patched = false;
     aq_engine_attempt(t, k);
     return false;

@@ -7,7 +7,9 @@
  * no thread can change a path between record and use. A call that would block is never left
  * blocking in the kernel: it is emulated (futexes, sleeps), or tried without blocking and parked
  * until something happened. Time is virtual: it advances with calls and jumps when everybody
- * sleeps, so that sleeping costs nothing and is recorded.
+ * sleeps, so that sleeping costs nothing and is recorded. A task that waits without a call,
+ * spinning, is proven to do so and parked as well (spin.c). So who runs when follows from the
+ * programs alone; where it cannot, the record says so.
  *
  * The tracer observes and schedules; containment is the business of the sandbox room. It trusts
  * nothing that it reads from a tracee, and it never follows a tracee's pointer twice. */

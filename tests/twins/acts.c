@@ -20,6 +20,7 @@
 #include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -27,6 +28,8 @@
 #include <unistd.h>
 
 enum { THREADS = 3 };
+
+static void *signalled(void *me);
 
 static atomic_int flag, turn, order[64], order_count;
 static volatile int plain;
@@ -138,6 +141,56 @@ static int shm_spin(void)
     return 0;
 }
 
+/* The one that it waits for sleeps: time must go on. */
+static void *sleeper(void *me)
+{
+    struct timespec s = {1, 0};
+
+    nanosleep(&s, NULL);
+    plain = 1;
+    return me;
+}
+
+static int spin_for_sleeper(void)
+{
+    pthread_t t;
+
+    pthread_create(&t, NULL, sleeper, NULL);
+    while (!plain)
+        continue;
+    pthread_join(t, NULL);
+    puts("saw it");
+    return 0;
+}
+
+/* Comes to no state twice, and ends only with the world. */
+static int leader_computes(void)
+{
+    static volatile long n;
+    pthread_t t;
+    int p[2];
+    char c;
+
+    if (pipe(p) != 0)
+        return 1;
+    if (fork() == 0) {
+        pthread_create(&t, NULL, signalled, NULL);
+        while (n >= 0)
+            n++;
+    }
+    return read(p[0], &c, 1) == 1;
+}
+
+static int spins_for_nothing(void)
+{
+    pthread_t t;
+
+    pthread_create(&t, NULL, sleeper, NULL);
+    while (plain >= 0)
+        continue;
+    return 0;
+}
+
 /* ---- timers ---- */
 
 static volatile sig_atomic_t rang, who[64];
@@ -177,6 +230,16 @@ static int timers(void)
     setitimer(ITIMER_REAL, &off, NULL);
     alarm(2);
     printf("slept, left %u\n", sleep(10));
+    say_rings();
+    return 0;
+}
+
+static int spin_for_alarm(void)
+{
+    listen_for(SIGALRM);
+    alarm(3);
+    while (!rang)
+        continue;
     say_rings();
     return 0;
 }
@@ -489,6 +552,71 @@ static int vforks(void)
     return 0;
 }
 
+static int vfork_stopped(void)
+{
+    if (vfork() == 0) {
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    return 0;
+}
+
+/* Two processes want each other's lock: the second is told. */
+static int lock_circle(void)
+{
+    int fd = open("circle", O_CREAT | O_RDWR, 0600), p[2];
+    struct flock first = {.l_type = F_WRLCK, .l_start = 0, .l_len = 1}, second = first;
+    char c = 'x';
+    pid_t child;
+    int r;
+
+    if (pipe(p) != 0)
+        return 1;
+    second.l_start = 1;
+    fcntl(fd, F_SETLKW, &first);
+    child = fork();
+    if (child == 0) {
+        fcntl(fd, F_SETLKW, &second);
+        if (write(p[1], &c, 1) != 1)
+            _exit(1);
+        r = fcntl(fd, F_SETLKW, &first);
+        _exit(r == 0 ? 0 : errno);
+    }
+    if (read(p[0], &c, 1) != 1)
+        return 1;
+    usleep(1000);
+    r = fcntl(fd, F_SETLKW, &second);
+    printf("%d %d\n", r, r ? errno : 0);
+    close(fd);
+    waitpid(child, &r, 0);
+    printf("%d\n", WEXITSTATUS(r));
+    return 0;
+}
+
+static int bad_masks(void)
+{
+    unsigned long set = 1, pair[2] = {8, 8}, short_pair[2] = {(unsigned long)&set, 4};
+    const struct {
+        long nr, a[6];
+    } calls[] = {{SYS_select, {1, 8}},
+                 {SYS_select, {0, 0, 0, 0, 8}},
+                 {SYS_pselect6, {0, 0, 0, 0, 0, 8}},
+                 {SYS_pselect6, {0, 0, 0, 0, 0, (long)pair}},
+                 {SYS_pselect6, {0, 0, 0, 0, 0, (long)short_pair}},
+                 {SYS_ppoll, {0, 0, 0, 8, 8}},
+                 {SYS_ppoll, {0, 0, 0, (long)&set, 4}},
+                 {SYS_ppoll, {0, 0, 8}}};
+
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const long *a = calls[i].a;
+
+        errno = 0;
+        printf("%ld ", syscall(calls[i].nr, a[0], a[1], a[2], a[3], a[4], a[5]));
+        printf("%d\n", errno);
+    }
+    return 0;
+}
+
 static int message_queue(void)
 {
     struct mq_attr a = {.mq_maxmsg = 2, .mq_msgsize = 8};
@@ -547,6 +675,13 @@ static const struct {
             {"spin-lock", spin_lock},
             {"spin-atomic", spin_atomic},
             {"shm-spin", shm_spin},
+            {"spin-for-sleeper", spin_for_sleeper},
+            {"spin-for-alarm", spin_for_alarm},
+            {"leader-computes", leader_computes},
+            {"spins-for-nothing", spins_for_nothing},
+            {"vfork-stopped", vfork_stopped},
+            {"bad-masks", bad_masks},
+            {"lock-circle", lock_circle},
             {"timers", timers},
             {"posix-timers", posix_timers},
             {"timerfd", timer_descriptor},

@@ -178,9 +178,13 @@ fn main() {
 """,
 }
 
+# These make something of their world's decoys: names cut to fit, digests over listings with owners, commits.
+USE_DECOYS = {"ps-top", "ls-recursive", "git"}
+
 # Small programs of tests/twins/acts.c: what few programs do, done on purpose.
 ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd", "sysv", "pi", "robust", "exec-thread", "vfork",
-        "condvar", "barrier", "eventfd", "signalfd", "rwlock", "mqueue", "socketpair", "sigqueue", "shm-spin"]
+        "condvar", "barrier", "eventfd", "signalfd", "rwlock", "mqueue", "socketpair", "sigqueue", "shm-spin", "spin-for-sleeper",
+        "spin-for-alarm"]
 
 
 def rows():

@@ -16,8 +16,6 @@ import programs  # noqa: E402
 BUILD = PROGRAM.parent
 ROWS = programs.rows()
 WORLD = ("--seed", "twin", "--start", "2026-05-01T09:00:00Z")
-# These make something of their world's decoys: names cut to fit, digests over listings with owners, commits.
-USE_DECOYS = {"ps-top", "ls-recursive", "git"}
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +59,7 @@ def test_twins(place, tmp_path, load, name, words):
     assert first["exit_status"] == again["exit_status"] == other["exit_status"] == 0
     assert first["canonical_digest"] == again["canonical_digest"], compare(a, b)
     assert first["observation_digest"] == again["observation_digest"], "the order of events differs"
-    if name not in USE_DECOYS:
+    if name not in programs.USE_DECOYS:
         assert first["canonical_digest"] == other["canonical_digest"], compare(a, c)
 
 
@@ -87,3 +85,34 @@ int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!go) n++; retu
     assert not said["repeatable"] and said["not_repeatable"] == ["computing"]
     events = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()[1:-1]]
     assert [e["args"] for e in events if e["op"] == "preempted"] == [{"why": "computing"}]
+
+
+def limited(place, *words):
+    """A run that a limit ends, and how long it took."""
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--json", "--limit", "wall-ms=2000", "--", *words],
+                          cwd=place, capture_output=True, timeout=60)
+    said = json.loads(done.stdout)
+    assert said["exit_status"] == 3 and said["observation"]["exit"]["kind"] == "budget"
+    return said
+
+
+def test_a_leader_that_computes_for_ever_can_be_killed(place):
+    """It is not reported before its threads are reaped, and one of them waits."""
+    limited(place, "./twins_acts", "leader-computes")
+
+
+def test_who_spins_for_nothing_is_asleep(place):
+    said = limited(place, "./twins_acts", "spins-for-nothing")
+    assert said["repeatable"] and said["elapsed_ms"] < 2000
+
+
+def test_a_child_of_vfork_that_is_stopped_holds_up_nobody(place):
+    assert limited(place, "./twins_acts", "vfork-stopped")["elapsed_ms"] < 2000
+
+
+@pytest.mark.parametrize("act", ["bad-masks", "lock-circle"])
+def test_answers_are_those_of_the_kernel(place, tmp_path, act):
+    inside = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--quiet", "--", "./twins_acts", act],
+                            cwd=place, capture_output=True, timeout=60)
+    outside = subprocess.run([place / "twins_acts", act], cwd=tmp_path, capture_output=True, timeout=60)
+    assert inside.stdout == outside.stdout and inside.returncode == outside.returncode == 0
