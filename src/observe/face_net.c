@@ -48,6 +48,17 @@ static size_t put_text(uint8_t *out, uint16_t type, const char *text)
     return RTA_ALIGN(a.rta_len);
 }
 
+/* What came and went: the same numbers as in /proc/net/dev (veil/files.def). When the kernel greets
+ * its neighbours is its own affair. */
+static void put_counts(uint8_t *out, size_t len, size_t width)
+{
+    static const uint64_t counts[] = {153877, 97415, 184290612, 14406358, 0, 0, 12, 0, 2119};
+
+    memset(out, 0, len);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && (i + 1) * width <= len; i++)
+        memcpy(out + i * width, &counts[i], width); /* the low bytes come first */
+}
+
 /* Copies attributes without those; returns the length. `out` may not overlap. */
 static size_t copy_attributes(const uint8_t *in, size_t len, const drops *d, bool device,
                               bool address, uint8_t *out)
@@ -68,6 +79,9 @@ static size_t copy_attributes(const uint8_t *in, size_t len, const drops *d, boo
             memcpy(out + n, in + at, whole);
             if (device && a.rta_type == IFLA_OPERSTATE)
                 out[n + RTA_LENGTH(0)] = OPER_UP;
+            if (device && (a.rta_type == IFLA_STATS || a.rta_type == IFLA_STATS64))
+                put_counts(out + n + RTA_LENGTH(0), a.rta_len - RTA_LENGTH(0),
+                           a.rta_type == IFLA_STATS ? 4 : 8);
             if (address && a.rta_type == IFA_FLAGS)
                 out[n + RTA_LENGTH(0)] &= (uint8_t)~IFA_F_NODAD;
             n += whole;

@@ -315,7 +315,7 @@ aq_attempt aq_try_io, aq_try_connect, aq_try_accept, aq_try_poll, aq_try_select,
     aq_try_message, aq_try_copy, aq_try_queue, aq_try_usage, aq_try_advice, aq_try_remap,
     aq_try_arch;
 aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result);
-aq_attempt aq_try_bind, aq_try_listen;
+aq_attempt aq_try_bind, aq_try_listen, aq_try_chdir;
 aq_step aq_after_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_usage(aq_tracer *t, aq_task *k, long *result);

@@ -102,6 +102,13 @@ void aq_reach_look(aq_tracer *t, aq_task *k, const char *path)
         aq_reach_network(t, k);
 }
 
+/* What is opened there later has short names. */
+aq_step aq_try_chdir(aq_tracer *t, aq_task *k)
+{
+    aq_reach_look(t, k, aq_look_of(k)->path);
+    return AQ_STEP_RUN;
+}
+
 /* ---- the line ---- */
 
 /* One message, within the time that anything of ours may take. */
