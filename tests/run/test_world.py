@@ -122,6 +122,15 @@ def test_packs(runner, tmp_path):  # noqa: F811
         assert done.returncode == 64 and says in done.stderr, (wrong, done.stderr)
 
 
+def test_a_file_in_etc_that_no_machine_has(runner, tmp_path):  # noqa: F811
+    """Then /etc is made anew, and is otherwise what it was."""
+    pack = tmp_path / "ours.pack"
+    pack.write_text("pack 1\nfile 0644 5 /etc/ours.conf\n|one\nfile 0644 5 /etc/ours2.conf\n|two\n")
+    look = ("sh", "-c", "cat /etc/ours.conf /etc/ours2.conf; cat /etc/hostname; ls /etc | wc -l; touch /etc/x")
+    plain, more = runner.run(*look).stdout.split(), runner.run(*look, options=("--pack", pack)).stdout.split()
+    assert more[:2] == [b"one", b"two"] and more[2] == plain[0] and int(more[3]) == int(plain[1]) + 2 > 100
+
+
 @pytest.mark.parametrize("options", [("--seed", "no good"), ("--seed", "x" * 65), ("--world", "C"), ("--pack", "/nowhere")])
 def test_usage(runner, options):  # noqa: F811
     assert runner.run("true", options=options).returncode == 64
