@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from private import BUILD
 
+pytestmark = pytest.mark.large
+
 PROGRAMS = {
     "curl": "curl -sS -o /dev/null https://example.org/",
     "curl-1.1": "curl -sS --http1.1 -o /dev/null -d a=1 https://api.example.org/v1/things",
@@ -19,11 +21,16 @@ PROGRAMS = {
 
 
 def run(tmp_path, command, side):
-    done = subprocess.run(
-        [BUILD / "aquarium", "run", "--quarantine", "--seed", "sea", "--start", "2026-05-04T09:00:00Z", "--world", side,
-         "--resolve", "example.org,api.example.org", "--json", "--", "sh", "-c", command],
-        cwd=tmp_path, capture_output=True, timeout=300)  # fmt: skip
-    return done, json.loads(done.stdout)
+    """A run in which the host's clock did not have to decide; on a busy machine that takes a few."""
+    for _ in range(20):
+        done = subprocess.run(
+            [BUILD / "aquarium", "run", "--quarantine", "--seed", "sea", "--start", "2026-05-04T09:00:00Z", "--world", side,
+             "--resolve", "example.org,api.example.org", "--json", "--", "sh", "-c", command],
+            cwd=tmp_path, capture_output=True, timeout=300)  # fmt: skip
+        told = json.loads(done.stdout)
+        if told["repeatable"]:
+            break
+    return done, told
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
