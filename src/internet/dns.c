@@ -100,12 +100,14 @@ static int read_name(const uint8_t *data, size_t len, size_t *at, char *text, si
     for (;;) {
         size_t label;
 
-        if (*at >= len || *at - from > NAME_WIRE)
+        if (*at >= len)
             return -EBADMSG;
         label = data[(*at)++];
         if (label == 0)
             break;
-        if (label > 63 || *at + label > len)
+        /* With its end a name has at most 255 bytes; each may become four, and a dot follows. */
+        if (label > 63 || *at + label > len || *at + label - from >= NAME_WIRE ||
+            n + 4 * label + 2 > room)
             return -EBADMSG;
         for (size_t i = 0; i < label; i++) {
             uint8_t ch = data[*at + i];

@@ -198,7 +198,8 @@ class Guest:
             self.run(f"{place} validate", place, verb=("validate", "--json", "/guest/skill"))
             self.run(f"{place} sh", place, "sh", "-c", "echo $((40 + 2)) > /tmp/x; cat /tmp/x; exit 5")
             self.run(f"{place} files", place, "/usr/bin/python3", "-c", FILES)
-            self.run(f"{place} mounts", place, "cat", "/proc/self/mountinfo")
+            self.run(f"{place} mounts", place, "cat", "/proc/self/mountinfo",
+                     verb=("run", "--quarantine", "--json", "--world", "none"))
             self.run(f"{place} memory", place, "/usr/bin/python3", "-c", HOG,
                      limits="memory=100000000,disk-bytes=1000000")
             self.run(f"{place} processes", place, "/usr/bin/python3", "-c", BOMB, limits="processes=10")
