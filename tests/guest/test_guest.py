@@ -80,7 +80,9 @@ def test_the_old_root_is_gone(said, place):
     mounts = said["runs"][f"{place} mounts"]["stderr"].splitlines()
     points = [line.split()[4] for line in mounts]
     assert "/usr" in points and points.count("/") == 1
-    assert not [p for p in points if p.startswith("/sys") or p in ("/dev", "/guest")], points
+    assert not [p for p in points if p.startswith("/sys/") or p in ("/dev", "/guest")], points
+    kinds = {line.split(" - ")[1].split()[0] for line in mounts}
+    assert "tmpfs" in kinds and not kinds & {"sysfs", "cgroup2", "bpf", "tracefs"}, mounts
 
 
 @pytest.mark.parametrize("place", PLACES)
