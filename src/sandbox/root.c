@@ -391,6 +391,18 @@ static int place_hardware(aq_world *w, int root, int disk, aq_entry *e, aq_err *
     return r < 0 ? r : place_space(root, e, err);
 }
 
+/* A folder that is closed to users opens when something of the host is shown below it: whoever
+ * works in /root means that. */
+static mode_t folder_mode(const aq_world *w, const aq_entry *e)
+{
+    size_t n = strlen(e->path);
+
+    for (size_t i = 0; i < w->plan->share_count; i++)
+        if (strncmp(w->plan->shares[i].to, e->path, n) == 0 && w->plan->shares[i].to[n] == '/')
+            return 0755;
+    return *e->text == '0' ? (mode_t)strtoul(e->text, NULL, 8) : 0755;
+}
+
 static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
 {
     switch (e->kind) {
@@ -401,9 +413,7 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
         return e->copied ? place_copy(w, root, disk, e, err) : place_tree(w, root, e, err);
     case FOLDER:
     case OURS: /* which the plan has none of */
-        if (mkdirat(root, below(e->path),
-                    *e->text == '0' ? (mode_t)strtoul(e->text, NULL, 8) : 0755) < 0 &&
-            errno != EEXIST)
+        if (mkdirat(root, below(e->path), folder_mode(w, e)) < 0 && errno != EEXIST)
             return aq_fail_errno(err, "cannot make %s inside", e->path);
         return 0;
     case TEXT:

@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 import threading
 
@@ -689,3 +690,13 @@ def test_what_a_share_leaves_out_is_told(runner):
     done = runner.run("ls")
     assert done.stdout == b"open\n" and b"1 of what is shared cannot be read without rights, and is not inside: locked\n" in done.stderr
     assert runner.json("ls")[0]["containment"]["left_out"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works in /root")
+def test_work_in_the_home_of_root(runner):
+    """It is closed to users inside, unless something in it is shown."""
+    with tempfile.TemporaryDirectory(dir="/root") as place:
+        pathlib.Path(place).chmod(0o755)
+        pathlib.Path(place, "file").write_text("mine")
+        assert runner.run("cat", f"{place}/file", options=("--share", place)).stdout == b"mine"
+    assert runner.run("ls", "/root").returncode == 2
