@@ -262,7 +262,8 @@ static int read_stream(const char *path, aq_buf *into)
 }
 
 /* What `--seed` makes of the world that a stream says it ran in. */
-static int choose_form(const aq_args *args, aq_arena *a, aq_compared *s, const char **world)
+static int choose_form(const aq_args *args, const char *path, aq_arena *a, aq_compared *s,
+                       const char **world)
 {
     const aq_command *c = &aq_command_compare;
     aq_world_choice w = {
@@ -272,7 +273,7 @@ static int choose_form(const aq_args *args, aq_arena *a, aq_compared *s, const c
     int r;
 
     if (aq_observation_read(a, s->data, s->len, NULL, NULL, &o, &err) < 0)
-        return aq_say_usage(c, "%s", err.text);
+        return aq_say_usage(c, "%.200s: %s", path, err.text);
     *world = o.world;
     if (!w.seed)
         return AQ_PARSE_RUN;
@@ -334,7 +335,7 @@ static int run(const aq_args *args)
         sides[i].data = aq_buf_str(streams[i]);
         sides[i].len = streams[i]->len;
         if (r == AQ_PARSE_RUN)
-            r = choose_form(args, a, &sides[i], &world[i]);
+            r = choose_form(args, args->operand[i], a, &sides[i], &world[i]);
         if (r != AQ_PARSE_RUN)
             return r;
     }

@@ -117,15 +117,20 @@ static uint64_t numbered_interrupts(const aq_veil_scene *s, unsigned nr)
     return 0;
 }
 
+static void add_processors(const aq_veil_scene *s, aq_buf *ret)
+{
+    for (unsigned cpu = 0, cpus = aq_veil_cpus(s->machine); cpu < cpus; cpu++)
+        aq_buf_addf(ret, "CPU%-8u", cpu);
+    aq_buf_addc(ret, '\n');
+}
+
 void aq_make_interrupts(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
 {
     unsigned cpus = aq_veil_cpus(s->machine);
 
     (void)truth, (void)len;
     aq_buf_adds(ret, "           ");
-    for (unsigned cpu = 0; cpu < cpus; cpu++)
-        aq_buf_addf(ret, "CPU%-8u", cpu);
-    aq_buf_addc(ret, '\n');
+    add_processors(s, ret);
     for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++) {
         const struct interrupt *row = &interrupts[i];
 
@@ -162,9 +167,7 @@ void aq_make_softirqs(const aq_veil_scene *s, const char *truth, size_t len, aq_
 
     (void)truth, (void)len;
     aq_buf_adds(ret, "                    ");
-    for (unsigned cpu = 0; cpu < cpus; cpu++)
-        aq_buf_addf(ret, "CPU%-8u", cpu);
-    aq_buf_addc(ret, '\n');
+    add_processors(s, ret);
     for (size_t i = 0; i < sizeof softirqs / sizeof *softirqs; i++) {
         aq_buf_addf(ret, "%12s:", softirqs[i].name);
         for (unsigned cpu = 0; cpu < cpus; cpu++)

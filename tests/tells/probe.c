@@ -26,16 +26,21 @@ enum { TEXT = 1 << 20, TEXTS = 4, MOST_SECONDS = 20 };
 
 static char seen[400];
 
+static void keep(const char *format, va_list more)
+{
+    vsnprintf(seen, sizeof seen, format, more);
+    for (char *p = seen; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+}
+
 void say(const char *format, ...)
 {
     va_list more;
 
     va_start(more, format);
-    vsnprintf(seen, sizeof seen, format, more);
+    keep(format, more);
     va_end(more);
-    for (char *p = seen; *p; p++)
-        if ((unsigned char)*p < ' ')
-            *p = ' ';
 }
 
 bool odd(const char *format, ...)
@@ -43,11 +48,8 @@ bool odd(const char *format, ...)
     va_list more;
 
     va_start(more, format);
-    vsnprintf(seen, sizeof seen, format, more);
+    keep(format, more);
     va_end(more);
-    for (char *p = seen; *p; p++)
-        if ((unsigned char)*p < ' ')
-            *p = ' ';
     return false;
 }
 
