@@ -26,7 +26,7 @@ enum { TEXT = 1 << 20, TEXTS = 4, MOST_SECONDS = 20 };
 
 static char seen[400];
 
-static void keep(const char *format, va_list more)
+__attribute__((format(printf, 1, 0))) static void keep(const char *format, va_list more)
 {
     vsnprintf(seen, sizeof seen, format, more);
     for (char *p = seen; *p; p++)
