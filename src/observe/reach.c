@@ -347,7 +347,7 @@ int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s,
     if (aq_reserved_from(t->plan.machine, &a)) /* datagrams get their answer from the kernel */
         return !stream ? 0 : a.six ? -ENETUNREACH : -EHOSTUNREACH;
     start(t, k);
-    return 1;
+    return stream && t->reach->failed ? -ECONNREFUSED : 1;
 }
 
 void aq_reach_connected(aq_tracer *t)

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import tells
+from conftest import open_to_others
 
 MOST = 20  # rows of open.tsv; may only be lowered
 
@@ -26,8 +27,7 @@ def worlds(tmp_path_factory):
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
     folder = tmp_path_factory.mktemp("native")
-    for above in (folder.parent, folder.parent.parent):
-        above.chmod(0o755)
+    open_to_others(folder)
     return tells.natively(folder)
 
 
