@@ -51,9 +51,10 @@ static int add_socket(aq_net *net, int fd, aq_err *err)
     if (getsockname(fd, (struct sockaddr *)&at, &len) < 0)
         return aq_fail_errno(err, "cannot tell what socket %d is", fd);
     end_of(&at, &end);
-    if (type == SOCK_DGRAM && getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0) {
-        net->tide = fd;
-        return 0;
+    if (getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0) {
+        if (type == SOCK_DGRAM)
+            net->tide = fd;
+        return 0; /* a stream: somebody's session, which only has to be there */
     }
     if (net->socket_count == AQ_NET_SOCKETS)
         return aq_fail(err, -E2BIG, "more than %d sockets were given", AQ_NET_SOCKETS);

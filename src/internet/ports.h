@@ -3,6 +3,7 @@
  * dual-stack, and hands them over in this order. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,3 +25,9 @@ const char *aq_port_service(uint8_t protocol, uint16_t number); /* NULL: no row 
 #include "base/err.h"
 size_t aq_port_sockets(void);
 int aq_ports_open(int *fds, aq_err *err);
+
+/* Services of the machine in the world itself (listeners.def): their sockets are made in its own
+ * namespace, so that every list of sockets there has them, and handed over like the others. */
+bool aq_listener_at(uint8_t protocol, uint16_t number);
+size_t aq_listener_sockets(void);
+int aq_listeners_open(int *fds, aq_err *err);

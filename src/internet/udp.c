@@ -162,6 +162,19 @@ static void note_other(aq_net *net, const datagram *d, const char *service)
     } while (at < d->len);
 }
 
+/* Sockets of the machine's own services have one family, those of the internet both in one. */
+static void map_sender(struct sockaddr_in6 *from)
+{
+    struct sockaddr_in four;
+
+    if (from->sin6_family != AF_INET)
+        return;
+    memcpy(&four, from, sizeof four);
+    *from = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = four.sin_port};
+    from->sin6_addr.s6_addr[10] = from->sin6_addr.s6_addr[11] = 0xff;
+    memcpy(&from->sin6_addr.s6_addr[12], &four.sin_addr, sizeof four.sin_addr);
+}
+
 static bool receive(datagram *d, uint8_t *room)
 {
     union {
@@ -179,6 +192,7 @@ static bool receive(datagram *d, uint8_t *room)
 
     if (n < 0)
         return false;
+    map_sender(&d->from);
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
         if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO)
             memcpy(d->to, CMSG_DATA(c), 16); /* the address comes first */

@@ -6,10 +6,13 @@
 #include <fcntl.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +29,7 @@ enum {
     REQUEST = 320,
     REQUESTS = 96,
     WINDOW = 64,
+    SEGMENT = 1460, /* bytes, of the session's other end */
     PLUG_US = 50,
     PLUG_LOOKS = 400,
 };
@@ -217,6 +221,20 @@ static void route_though(batch *b, const aq_net_range *to)
     end(b, h);
 }
 
+static void know(batch *b, const aq_neighbour *n)
+{
+    struct ndmsg m = {.ndm_family = n->address.six ? AF_INET6 : AF_INET,
+                      .ndm_ifindex = DEVICE,
+                      .ndm_state = NUD_PERMANENT,
+                      .ndm_flags = n->router && n->address.six ? NTF_ROUTER : 0};
+    struct nlmsghdr *h = begin(b, "make a neighbour known", RTM_NEWNEIGH,
+                               NLM_F_CREATE | NLM_F_REPLACE, &m, sizeof m);
+
+    attribute(h, NDA_DST, n->address.address, n->address.six ? 16 : 4);
+    attribute(h, NDA_LLADDR, n->mac, sizeof n->mac);
+    end(b, h);
+}
+
 /* ---- asking ---- */
 
 /* Every request has its answer; the first refusal is told. */
@@ -370,6 +388,8 @@ static int set_near(int fd, const aq_cable *w, aq_err *err)
     for (size_t i = 0; i < w->count; i++)
         if (!w->gateway[i].six || is_link_local(&w->gateway[i]))
             route_out(&b, &w->gateway[i]);
+    for (size_t i = 0; i < w->neighbour_count; i++)
+        know(&b, &w->neighbours[i]);
     return ask(fd, &b, err);
 }
 
@@ -408,6 +428,27 @@ int aq_network_cable(int near, const aq_cable *w, aq_err *err)
     if (r == 0)
         wait_plugged(near_fd, w->name);
     return r;
+}
+
+/* The kernel lets a connection be put back where it was, without a word on the wire: made for
+ * programs that are moved from host to host. */
+int aq_network_session(const aq_net_place *own, const aq_net_place *other, aq_err *err)
+{
+    struct tcp_repair_opt segment = {TCPOPT_MAXSEG, SEGMENT};
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(own->port)};
+    struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons(other->port)};
+    aq_auto_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    memcpy(&here.sin_addr, own->address.address, sizeof here.sin_addr);
+    memcpy(&there.sin_addr, other->address.address, sizeof there.sin_addr);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &(int){TCP_REPAIR_ON}, sizeof(int)) < 0 ||
+        bind(fd, (struct sockaddr *)&here, sizeof here) < 0 ||
+        connect(fd, (struct sockaddr *)&there, sizeof there) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_OPTIONS, &segment, sizeof segment) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &(int){TCP_REPAIR_OFF_NO_WP}, sizeof(int)) < 0)
+        return aq_fail_errno(err, "cannot make a session");
+    return aq_take_fd(fd);
 }
 
 int aq_network_set(const char *knob, const char *value)

@@ -7,6 +7,7 @@
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
-#include "observe/decode.h"
+#include "observe/face_net.h"
 
 enum { ANSWER = 1 << 17, VECTORS = 64, LOOPBACK = 1, OPER_UP = 6 };
 
@@ -144,8 +145,25 @@ static size_t rewrite(const uint8_t *in, size_t len, uint8_t *out)
     return len;
 }
 
+/* One message of whichever protocol: others use the same numbers for something else. */
+static size_t rewrite_one(aq_tracer *t, int protocol, const uint8_t *in, size_t len, uint8_t *out)
+{
+    struct nlmsghdr h;
+
+    memcpy(&h, in, sizeof h);
+    if (protocol == NETLINK_ROUTE && h.nlmsg_type != RTM_NEWNEIGH)
+        return rewrite(in, len, out);
+    memcpy(out, in, len);
+    if (protocol == NETLINK_ROUTE)
+        aq_face_neighbour(out, len);
+    else if (h.nlmsg_type == SOCK_DIAG_BY_FAMILY)
+        len = aq_face_socket(t, out, len);
+    return len;
+}
+
 /* All messages of one answer. A little more room than they had: a text may be longer. */
-static size_t rewrite_all(const uint8_t *in, size_t len, uint8_t *out, size_t cap)
+static size_t rewrite_all(aq_tracer *t, int protocol, const uint8_t *in, size_t len, uint8_t *out,
+                          size_t cap)
 {
     size_t at = 0, n = 0;
 
@@ -156,12 +174,13 @@ static size_t rewrite_all(const uint8_t *in, size_t len, uint8_t *out, size_t ca
         memcpy(&h, in + at, sizeof h);
         if (h.nlmsg_len < sizeof h || h.nlmsg_len > len - at || n + h.nlmsg_len + 64 > cap)
             return 0;
-        whole = rewrite(in + at, h.nlmsg_len, out + n);
+        whole = rewrite_one(t, protocol, in + at, h.nlmsg_len, out + n);
         while (whole % NLMSG_ALIGNTO && n + whole < cap)
             out[n + whole++] = 0;
         n += whole;
         at += NLMSG_ALIGN(h.nlmsg_len);
     }
+    aq_face_order(out, n, protocol == NETLINK_ROUTE ? RTM_NEWNEIGH : SOCK_DIAG_BY_FAMILY);
     return at >= len ? n : 0;
 }
 
@@ -197,15 +216,14 @@ static bool move(const aq_task *k, const struct iovec *v, size_t count, uint8_t 
     return len == 0;
 }
 
-/* Other protocols of netlink use the same numbers for something else. */
-static bool tells_routes(const aq_task *k, int fd)
+static int protocol_of(const aq_task *k, int fd)
 {
     aq_auto_fd int mine = aq_fd_borrow(k, fd);
     int protocol = -1;
     socklen_t len = sizeof protocol;
 
-    return mine >= 0 && getsockopt(mine, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-           protocol == NETLINK_ROUTE;
+    return mine >= 0 && getsockopt(mine, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 ? protocol
+                                                                                        : -1;
 }
 
 void aq_face_netlink(aq_tracer *t, aq_task *k, long *result)
@@ -213,10 +231,13 @@ void aq_face_netlink(aq_tracer *t, aq_task *k, long *result)
     aq_auto_free uint8_t *in = NULL, *out = NULL;
     struct iovec v[VECTORS];
     size_t count, n, len;
+    int protocol;
 
     if (!t->plan.machine || *result < (long)sizeof(struct nlmsghdr) || *result > ANSWER ||
-        aq_fd_of(t, k, aq_arg_int(k, 0))->family != AF_NETLINK ||
-        !tells_routes(k, aq_arg_int(k, 0)))
+        aq_fd_of(t, k, aq_arg_int(k, 0))->family != AF_NETLINK)
+        return;
+    protocol = protocol_of(k, aq_arg_int(k, 0));
+    if (protocol != NETLINK_ROUTE && protocol != NETLINK_SOCK_DIAG)
         return;
     len = (size_t)*result;
     count = buffers(k, v);
@@ -224,7 +245,7 @@ void aq_face_netlink(aq_tracer *t, aq_task *k, long *result)
     out = aq_alloc(2 * len + 256);
     if (!move(k, v, count, in, len, false)) /* a part only, or none: it asked for the length */
         return;
-    n = rewrite_all(in, len, out, 2 * len + 256);
+    n = rewrite_all(t, protocol, in, len, out, 2 * len + 256);
     if (n > 0 && n <= len && move(k, v, count, out, n, true))
         *result = (long)n;
 }

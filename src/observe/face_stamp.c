@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "observe/decode.h"
+#include "base/cleanup.h"
+#include "observe/face_net.h"
+#include "observe/reach.h"
 
 enum {
     CONTROL = 4096, /* bytes of one message's control data that are looked at */
@@ -23,9 +25,8 @@ enum {
     STAMPING_NEW = 65,
     STAMP_ASK = 0x8906, /* SIOCGSTAMP: of the last message; the next number: in nanoseconds */
     STAMP_ASK_NS = 0x8907,
-    WAY_US = 14000, /* what a way takes, as everybody would measure it */
-    SPREAD_US = 3000,
-    RETRY_US = 216000,
+    LEAST_US = 24, /* what a way takes at least */
+    RETRY_US = 200000,
 };
 
 static const int64_t second = 1000000000;
@@ -121,37 +122,61 @@ void aq_face_stamp_control(aq_tracer *t, aq_task *k, uint32_t request)
 
 aq_step aq_try_sockopt(aq_tracer *t, aq_task *k)
 {
-    bool measures = aq_arg_int(k, 1) == IPPROTO_TCP && aq_arg_int(k, 2) == TCP_INFO;
+    int option = aq_arg_int(k, 2);
+    bool measures =
+        aq_arg_int(k, 1) == IPPROTO_TCP && (option == TCP_INFO || option == TCP_CONGESTION);
 
     return t->plan.machine && measures ? AQ_STEP_RUN : AQ_STEP_GO;
 }
 
+void aq_face_measured(uint64_t way, struct tcp_info *i)
+{
+    uint32_t us = way / 1000 > LEAST_US ? (uint32_t)(way / 1000) : LEAST_US;
+
+    i->tcpi_rto = (RETRY_US + us) / 4000 * 4000;
+    i->tcpi_ato = 40000;
+    i->tcpi_rtt = us;
+    i->tcpi_rttvar = us / 5;
+    i->tcpi_rcv_rtt = i->tcpi_rcv_rtt ? us : 0;
+    i->tcpi_min_rtt = us - us / 16;
+    i->tcpi_last_data_sent = i->tcpi_last_data_recv = i->tcpi_last_ack_recv = 0;
+    i->tcpi_pacing_rate = UINT64_C(2) * 10 * 1448 * 1000000 / us;
+    i->tcpi_delivery_rate = i->tcpi_pacing_rate / 2;
+    i->tcpi_busy_time = i->tcpi_rwnd_limited = i->tcpi_sndbuf_limited = 0;
+    i->tcpi_snd_cwnd = 10;
+    i->tcpi_snd_ssthresh = 0x7fffffff;
+    i->tcpi_segs_out = i->tcpi_data_segs_out = (uint32_t)(i->tcpi_bytes_acked / 1448 + 1);
+    i->tcpi_segs_in = i->tcpi_data_segs_in = (uint32_t)(i->tcpi_bytes_received / 1448 + 1);
+}
+
+static uint64_t way_of(aq_tracer *t, const aq_task *k)
+{
+    aq_auto_fd int mine = aq_fd_borrow(k, aq_arg_int(k, 0));
+    struct sockaddr_storage peer = {0};
+    socklen_t len = sizeof peer;
+
+    return mine >= 0 && getpeername(mine, (struct sockaddr *)&peer, &len) == 0
+               ? aq_reach_way(t, &peer)
+               : 0;
+}
+
 aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result)
 {
+    static const char usual[16] = "cubic";
     struct tcp_info i = {0};
     socklen_t len = 0;
 
-    (void)t;
     if (*result < 0 || !aq_tracee_get(k, aq_regs_arg(k, 4), &len, sizeof len))
         return AQ_STEP_RUN;
+    if (aq_arg_int(k, 2) == TCP_CONGESTION) { /* a host may keep its worlds from the usual one */
+        aq_tracee_put(k, aq_regs_arg(k, 3), usual, len < sizeof usual ? len : sizeof usual);
+        return AQ_STEP_RUN;
+    }
     if (len > sizeof i)
         len = sizeof i;
     if (!aq_tracee_get(k, aq_regs_arg(k, 3), &i, len))
         return AQ_STEP_RUN;
-    i.tcpi_rto = RETRY_US;
-    i.tcpi_ato = 40000;
-    i.tcpi_rtt = WAY_US;
-    i.tcpi_rttvar = SPREAD_US;
-    i.tcpi_rcv_rtt = i.tcpi_rcv_rtt ? WAY_US : 0;
-    i.tcpi_min_rtt = WAY_US - SPREAD_US;
-    i.tcpi_last_data_sent = i.tcpi_last_data_recv = i.tcpi_last_ack_recv = 0;
-    i.tcpi_pacing_rate = 2 * 10 * 1448 * (1000000 / WAY_US);
-    i.tcpi_delivery_rate = i.tcpi_pacing_rate / 2;
-    i.tcpi_busy_time = i.tcpi_rwnd_limited = i.tcpi_sndbuf_limited = 0;
-    i.tcpi_snd_cwnd = 10;
-    i.tcpi_snd_ssthresh = 0x7fffffff;
-    i.tcpi_segs_out = i.tcpi_data_segs_out = (uint32_t)(i.tcpi_bytes_acked / 1448 + 1);
-    i.tcpi_segs_in = i.tcpi_data_segs_in = (uint32_t)(i.tcpi_bytes_received / 1448 + 1);
+    aq_face_measured(way_of(t, k), &i);
     aq_tracee_put(k, aq_regs_arg(k, 3), &i, len);
     return AQ_STEP_RUN;
 }

@@ -13,7 +13,8 @@
 #include "observe/decode.h"
 #include "observe/reach.h"
 
-enum { OUT = 1, GIVE_UP_S = 127 /* six more greetings, each after twice the time */ };
+/* Of a look: to the internet; how long the way is. */
+enum { OUT = 1, WAY = 2, GIVE_UP_S = 127 /* six more greetings, each after twice the time */ };
 
 /* The address at `at` in the task; false when there is none that could be one. */
 static bool get_address(const aq_task *k, uint64_t at, uint64_t len, struct sockaddr_storage *ret)
@@ -39,24 +40,26 @@ static aq_step watch_connect(aq_tracer *t, aq_task *k, int mine)
         return AQ_STEP_PARKED;
     }
     getsockopt(mine, SOL_SOCKET, SO_ERROR, &why, &len);
-    if (aq_look_of(k)->number[OUT])
-        aq_reach_connected(t);
+    aq_reach_called(t, aq_look_of(k)->number[WAY], true);
     return aq_answer(k, -why);
 }
 
 /* What becomes of it before the kernel sees it: 0, or the answer. */
 static int go_out(aq_tracer *t, aq_task *k, int mine)
 {
+    bool stream = aq_fd_of(t, k, aq_arg_int(k, 0))->stream;
     struct sockaddr_storage s;
     int r;
 
-    aq_look_of(k)->number[OUT] = 0;
+    aq_look_of(k)->number[OUT] = aq_look_of(k)->number[WAY] = 0;
     if (!t->plan.machine || !get_address(k, aq_regs_arg(k, 1), (uint32_t)aq_regs_arg(k, 2), &s))
         return 0;
-    r = aq_reach_address(t, k, &s, aq_fd_of(t, k, aq_arg_int(k, 0))->stream);
+    r = aq_reach_address(t, k, &s, stream);
     if (r < 0)
         return r;
     aq_look_of(k)->number[OUT] = (uint64_t)r;
+    if (r > 0 && stream)
+        aq_look_of(k)->number[WAY] = aq_reach_way(t, &s);
     if (s.ss_family == AF_INET || s.ss_family == AF_INET6)
         aq_reach_port(t, k, mine, true);
     return 0;
@@ -86,8 +89,10 @@ aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result)
     aq_auto_fd int mine = -1;
 
     k->until = 0;
-    if (!flipped || (*result != -EINPROGRESS && *result != -EAGAIN))
+    if (!flipped || (*result != -EINPROGRESS && *result != -EAGAIN)) {
+        aq_reach_called(t, aq_look_of(k)->number[WAY], *result != -EINPROGRESS);
         return AQ_STEP_RUN;
+    }
     mine = aq_fd_borrow(k, (int)aq_regs_arg(k, 0));
     if (aq_io_over(t, k, mine, true))
         return AQ_STEP_RUN;

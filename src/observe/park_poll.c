@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "observe/internal.h"
+#include "observe/reach.h"
 
 /* A timeout that lies in memory: seconds and nanoseconds, or microseconds (`unit` 1000). */
 static int pointed_deadline(aq_tracer *t, aq_task *k, uint64_t at, int64_t unit)
@@ -113,6 +113,10 @@ aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result)
 {
     uint64_t left = k->timed && k->deadline > t->clock ? k->deadline - t->clock : 0;
 
+    if (*result > 0) { /* who only looks has no time to wait for it, and sees it all the same */
+        aq_reach_arrived(t, left > 0 ? k->deadline : 0);
+        left = k->timed && k->deadline > t->clock ? k->deadline - t->clock : 0;
+    }
     if (*result != 0 || k->expired || (k->timed && left == 0)) {
         if (k->timed && *result >= 0)
             say_left(k, left);

@@ -175,6 +175,7 @@ aq_step aq_reach_read(aq_tracer *t, aq_task *k)
         if (n > 0 && !put(k, data, (size_t)n))
             return done(t, k, -EFAULT);
         if (n > 0) {
+            aq_reach_arrived(t, 0);
             k->done += (uint64_t)n;
             t->clock += (uint64_t)n * NS_A_BYTE;
         }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/stream.h"
 #include "internet/line.h"
+#include "internet/ports.h"
 #include "model/reserved.h"
 #include "observe/decode.h"
 #include "observe/reach.h"
@@ -33,8 +35,9 @@ enum {
     LOOK_MS = 20,
     SETTLE = 3,
     FLOW = 64,      /* steps until nothing moves, at most */
-    NEAR_US = 2000, /* what an answer takes on the way, at least and at most */
-    FAR_US = 28000,
+    NEAR_US = 4000, /* what the way to a host and back takes, at least and at most */
+    FAR_US = 38000,
+    LINK_US = 350, /* to one of the own network */
 };
 
 /* Whose socket has this port. */
@@ -48,6 +51,8 @@ struct aq_reach {
     uint64_t seen; /* t->activity when it was quiet */
     uint64_t wake; /* on our clock, when it wants a step; 0: never */
     uint64_t dropped;
+    uint64_t way;     /* to the host that answered last in this step */
+    uint64_t arrival; /* on our clock, when what it said is here */
     aq_stream ports, ways;
     char packet[AQ_LINE_PACKET + 1];
     owner owners[PORTS];
@@ -139,6 +144,91 @@ static void start(aq_tracer *t, aq_task *k)
         fail(t, m.type == AQ_LINE_FAILED ? m.failed.text : "it said something else than hello");
 }
 
+/* ---- ways ---- */
+
+/* Addresses that are this machine itself. */
+static bool is_own(const aq_tracer *t, const aq_net_range *a)
+{
+    static const char *const facts[] = {"net.address", "net.address6"};
+    static const char *const rows[] = {"127.0.0.0/8", "0.0.0.0/32", "::1/128", "::/128"};
+    aq_net_range r;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (aq_net_range_parse(rows[i], &r) == 0 && aq_net_range_holds(&r, a))
+            return true;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        const char *text = aq_machine_fact(t->plan.machine, facts[i]);
+
+        if (text && aq_net_range_parse(text, &r) == 0) {
+            r.prefix = r.six ? 128 : 32;
+            if (aq_net_range_holds(&r, a))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What lies on the link itself. */
+static bool is_near(const aq_tracer *t, const aq_net_range *a)
+{
+    const char *own = aq_machine_fact(t->plan.machine, a->six ? "net.address6" : "net.address");
+    aq_net_range r;
+
+    return (own && aq_net_range_parse(own, &r) == 0 && aq_net_range_holds(&r, a)) ||
+           (a->six && a->address[0] == 0xfe);
+}
+
+/* The same for all hosts of one network (a /24, a /48), in every run of a world and in both worlds
+ * of a seed; and no two packets take the same time. */
+static uint64_t way_to(aq_tracer *t, const aq_net_range *a)
+{
+    struct aq_reach *w = reach_of(t);
+    char name[AQ_STREAM_NAME];
+    const uint8_t *b = a->address;
+    uint64_t us = LINK_US;
+    aq_stream s;
+
+    if (is_own(t, a))
+        return 0;
+    if (!is_near(t, a)) {
+        snprintf(name, sizeof name, "net/way:%d:%02x%02x%02x%02x%02x%02x", a->six, b[0], b[1], b[2],
+                 a->six ? b[3] : 0, a->six ? b[4] : 0, a->six ? b[5] : 0);
+        s = aq_stream_of(t->plan.machine->entropy, name);
+        us = NEAR_US + aq_stream_below(&s, FAR_US - NEAR_US);
+    }
+    return us * 1000 + us * aq_stream_below(&w->ways, 64);
+}
+
+/* As records have them. */
+static uint64_t way_to_end(aq_tracer *t, const aq_line_end *e)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+    aq_net_range a = {.six = memcmp(e->address, mapped, sizeof mapped) != 0};
+
+    a.prefix = a.six ? 128 : 32;
+    memcpy(a.address, e->address + (a.six ? 0 : sizeof mapped), a.six ? 16 : 4);
+    return way_to(t, &a);
+}
+
+/* Does somebody say something because of that? Those who greet do when a connection comes. */
+static bool is_answered(const aq_line_record *r)
+{
+    static const char *const silent[] = {"http", "https", "dns", "dot"};
+    const char *service = "";
+
+    if (strcmp(r->op, "peer-closed") == 0)
+        return false;
+    if (strcmp(r->op, "peer-connection") != 0)
+        return true;
+    for (uint8_t i = 0; i < r->arg_count; i++)
+        if (r->args[i].bytes && strcmp(r->args[i].name, "service") == 0)
+            service = r->args[i].bytes;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (strncmp(service, silent[i], strlen(silent[i])) == 0)
+            return false;
+    return *service != '\0';
+}
+
 /* ---- records ---- */
 
 static aq_proc *process_of(const aq_tracer *t, const aq_line_record *r, uint32_t *thread)
@@ -222,7 +312,12 @@ static bool step(aq_tracer *t)
         if (m.type == AQ_LINE_DONE)
             break;
         note_record(t, &m.record);
+        if (is_answered(&m.record))
+            w->way = way_to_end(t, &m.record.server);
     }
+    if (w->way && w->arrival < t->clock + w->way)
+        w->arrival = t->clock + w->way;
+    w->way = 0;
     settle(t);
     if (m.done.dropped > w->dropped && t->tasks)
         aq_unseen(t, t->tasks, "internet-records");
@@ -236,15 +331,17 @@ uint64_t aq_reach_next(const aq_tracer *t)
     return t->reach && t->reach->wake && !t->reach->failed ? t->reach->wake : UINT64_MAX;
 }
 
-/* Answers take their time on the way, but nobody's time runs out meanwhile. */
-static void travel(aq_tracer *t, uint64_t until)
+void aq_reach_arrived(aq_tracer *t, uint64_t until)
 {
-    uint64_t way = (NEAR_US + aq_stream_below(&t->reach->ways, FAR_US - NEAR_US)) * 1000ULL;
+    struct aq_reach *w = t->reach;
 
-    if (until > t->clock + way)
-        t->clock += way;
+    if (!w || w->arrival <= t->clock)
+        return;
+    if (until == 0 || until > w->arrival)
+        t->clock = w->arrival;
     else if (until > t->clock + 1)
         t->clock = until - 1;
+    w->arrival = 0;
 }
 
 bool aq_reach_step(aq_tracer *t, uint64_t until)
@@ -260,7 +357,7 @@ bool aq_reach_step(aq_tracer *t, uint64_t until)
     w->seen = t->activity;
     if (!step(t))
         return false;
-    travel(t, until);
+    aq_reach_arrived(t, until); /* nobody's time runs out meanwhile */
     t->activity++;
     return true;
 }
@@ -285,8 +382,9 @@ bool aq_reach_is_out(const aq_tracer *t, const aq_fd *f)
     const struct aq_reach *w = t->reach;
 
     return w && w->started && !w->failed && f->kind == AQ_FD_SOCKET && f->stream && f->port &&
-           (f->family == AF_INET || f->family == AF_INET6) && strncmp(f->name, "127.", 4) != 0 &&
-           strncmp(f->name, "[::1]", 5) != 0;
+           (f->family == AF_INET || f->family == AF_INET6) &&
+           ((strncmp(f->name, "127.", 4) != 0 && strncmp(f->name, "[::1]", 5) != 0) ||
+            aq_listener_at(IPPROTO_TCP, f->port));
 }
 
 bool aq_reach_flow(aq_tracer *t, const aq_fd *f)
@@ -316,44 +414,47 @@ static bool take_address(const struct sockaddr_storage *s, aq_net_range *ret)
     return true;
 }
 
-/* Addresses that are this machine itself. */
-static bool is_own(const aq_tracer *t, const aq_net_range *a)
+static uint16_t port_of(const struct sockaddr_storage *s)
 {
-    static const char *const facts[] = {"net.address", "net.address6"};
-    static const char *const rows[] = {"127.0.0.0/8", "0.0.0.0/32", "::1/128", "::/128"};
-    aq_net_range r;
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (aq_net_range_parse(rows[i], &r) == 0 && aq_net_range_holds(&r, a))
-            return true;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        const char *text = aq_machine_fact(t->plan.machine, facts[i]);
-
-        if (text && aq_net_range_parse(text, &r) == 0) {
-            r.prefix = r.six ? 128 : 32;
-            if (aq_net_range_holds(&r, a))
-                return true;
-        }
-    }
-    return false;
+    return ntohs(s->ss_family == AF_INET ? ((const struct sockaddr_in *)s)->sin_port
+                                         : ((const struct sockaddr_in6 *)s)->sin6_port);
 }
 
 int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool stream)
 {
     aq_net_range a;
 
-    if (!has_network(t) || !take_address(s, &a) || is_own(t, &a))
+    if (!has_network(t) || !take_address(s, &a))
         return 0;
+    if (is_own(t, &a)) {
+        if (!stream || !aq_listener_at(IPPROTO_TCP, port_of(s)))
+            return 0;
+        start(t, k); /* its services are the internet's work, too */
+        return 1;
+    }
     if (aq_reserved_from(t->plan.machine, &a)) /* datagrams get their answer from the kernel */
         return !stream ? 0 : a.six ? -ENETUNREACH : -EHOSTUNREACH;
     start(t, k);
     return stream && t->reach->failed ? -ECONNREFUSED : 1;
 }
 
-void aq_reach_connected(aq_tracer *t)
+uint64_t aq_reach_way(aq_tracer *t, const struct sockaddr_storage *s)
 {
-    if (t->reach && t->reach->started)
-        travel(t, UINT64_MAX);
+    aq_net_range a;
+
+    return has_network(t) && take_address(s, &a) ? way_to(t, &a) : 0;
+}
+
+void aq_reach_called(aq_tracer *t, uint64_t way, bool waits)
+{
+    struct aq_reach *w = t->reach;
+
+    if (!w || !w->started || way == 0)
+        return;
+    if (w->arrival < t->clock + way)
+        w->arrival = t->clock + way;
+    if (waits)
+        aq_reach_arrived(t, 0);
 }
 
 /* ---- ports ---- */

@@ -13,7 +13,13 @@ void aq_reach_look(aq_tracer *t, aq_task *k, const char *path);
 /* A call goes to this address. 0: to the machine itself; 1: to the internet, which runs from here
  * on; else the error that it must get, as it cannot be reached. */
 int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s, bool stream);
-void aq_reach_connected(aq_tracer *t); /* to the internet: that takes its time */
+/* How long the way to an address and back takes; 0 for the machine itself. */
+uint64_t aq_reach_way(aq_tracer *t, const struct sockaddr_storage *s);
+/* Somebody was called who is that far away. His answer is here at once, and shows after the time
+ * that it takes on the way: to whoever waits for it (aq_reach_arrived), or now. */
+void aq_reach_called(aq_tracer *t, uint64_t way, bool waits);
+/* Whoever looks sees that something came. Before `until` (0: whenever that is) it cannot have. */
+void aq_reach_arrived(aq_tracer *t, uint64_t until);
 
 /* The internet's turn, when anything happened since it was quiet. True when it did something. Its
  * answers travel, but not beyond the moment `until`. */

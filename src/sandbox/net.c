@@ -5,13 +5,14 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 
 #include "internet/ports.h"
 #include "kernel/network.h"
 #include "model/reserved.h"
 #include "sandbox/attend.h"
 
-enum { MTU = 1500, ENDS = 3 };
+enum { MTU = 1500, ENDS = 3, SSH = 22 };
 
 /* ---- what the machine's facts say ---- */
 
@@ -54,9 +55,14 @@ typedef struct knob {
  * into reads follows from what both sides do, not from how fast they were. Nothing of this shows in
  * the near namespace but the sizes. */
 static const knob both[] = {
-    {"ipv4/tcp_moderate_rcvbuf", "0"},     {"ipv4/tcp_rmem", "4096 131072 131072"},
-    {"ipv4/tcp_wmem", "4096 65536 65536"}, {"ipv4/tcp_min_tso_segs", "44"},
-    {"ipv4/tcp_no_metrics_save", "1"},     {NULL, NULL}};
+    {"ipv4/tcp_moderate_rcvbuf", "0"},
+    {"ipv4/tcp_rmem", "4096 131072 131072"},
+    {"ipv4/tcp_wmem", "4096 65536 65536"},
+    {"ipv4/tcp_min_tso_segs", "44"},
+    {"ipv4/tcp_no_metrics_save", "1"},
+    {"ipv4/tcp_congestion_control", "reno"},
+    {"ipv4/tcp_congestion_control", "cubic"}, /* where the host lets its worlds have it */
+    {NULL, NULL}};
 
 /* The far end answers for every host: it says what cannot be reached as often as it is asked, and
  * looks as if some routers lay between. */
@@ -77,6 +83,40 @@ static void set_knobs(const knob *k)
         aq_network_set(k->name, k->value);
 }
 
+/* ---- neighbours ---- */
+
+/* Who the machine has spoken with: its router, and the host from where its user logged in. */
+static size_t add_neighbours(const aq_machine *m, const aq_cable *c, aq_neighbour *all)
+{
+    const char *client = aq_machine_fact(m, "net.client"),
+               *mac = aq_machine_fact(m, "net.client_mac");
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->gateway[i].six && c->gateway[i].address[0] != 0xfe)
+            continue; /* routers of IPv6 are known by the address of their link */
+        all[n] = (aq_neighbour){.address = c->gateway[i], .router = true};
+        memcpy(all[n++].mac, c->far_mac, sizeof c->far_mac);
+    }
+    if (client && mac && aq_net_range_parse(client, &all[n].address) == 0 &&
+        aq_mac_parse(mac, all[n].mac) == 0)
+        all[n++].router = false;
+    return n;
+}
+
+/* The session that the program was started from, as the environment has it. */
+static int open_session(const aq_machine *m, aq_err *err)
+{
+    const char *own = aq_machine_fact(m, "net.address"), *other = aq_machine_fact(m, "net.client");
+    aq_net_place here = {.port = SSH}, there;
+
+    there.port = (uint16_t)aq_machine_number(m, "net.client_port", 0);
+    if (!own || !other || there.port == 0 || aq_net_range_parse(own, &here.address) < 0 ||
+        aq_net_range_parse(other, &there.address) < 0 || here.address.six || there.address.six)
+        return aq_fail(err, -ENOENT, "the machine's facts describe no session");
+    return aq_network_session(&here, &there, err);
+}
+
 /* ---- the cable ---- */
 
 static int lay(const aq_machine *m, int network, aq_err *err)
@@ -86,6 +126,7 @@ static int lay(const aq_machine *m, int network, aq_err *err)
     aq_net_range near[ENDS], far[ENDS], open[AQ_REACHABLE], though[AQ_REACHABLE];
     aq_cable c = {.mtu = MTU, .name = name ? name : "eth0", .near = near, .gateway = far};
     size_t reachable = aq_reserved_though(m, open);
+    aq_neighbour neighbours[ENDS + 1];
 
     if (!mac || aq_mac_parse(mac, c.mac) < 0 ||
         !add_end(m, "net.address", "net.gateway", &near[0], &far[0]))
@@ -103,12 +144,15 @@ static int lay(const aq_machine *m, int network, aq_err *err)
     for (size_t i = 0; i < reachable; i++)
         if (!same(&open[i], &near[0]) && !same(&open[i], &far[0]))
             though[c.though_count++] = open[i];
+    c.neighbours = neighbours;
+    c.neighbour_count = add_neighbours(m, &c, neighbours);
     return aq_network_cable(network, &c, err);
 }
 
 int aq_net_lay(const aq_machine *m, int network, int *sockets, aq_err *err)
 {
-    int r = lay(m, network, err);
+    size_t count = aq_port_sockets();
+    int r = lay(m, network, err), session;
 
     if (r < 0)
         return r;
@@ -123,7 +167,14 @@ int aq_net_lay(const aq_machine *m, int network, int *sockets, aq_err *err)
     /* Groups that the world has: two, or where it is made of our own identity one. */
     if (aq_network_set("ipv4/ping_group_range", "0 1000") < 0)
         aq_network_set("ipv4/ping_group_range", "1000 1000");
-    return 0;
+    setfsuid(0); /* whose they are shows; where the world has no root the veil says so */
+    if ((r = aq_listeners_open(sockets + count, err)) < 0)
+        return r;
+    count += aq_listener_sockets();
+    session = open_session(m, NULL); /* a kernel that cannot do it shows one connection less */
+    if (session >= 0)
+        sockets[count++] = session;
+    return (int)count;
 }
 
 /* ---- the keeper's side ---- */

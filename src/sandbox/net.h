@@ -33,7 +33,8 @@ int aq_net_serve(aq_net *n, const aq_plan *plan, pid_t keeper, uint32_t word, aq
 /* Nothing of it lives on. */
 void aq_net_end(aq_net *n);
 
-/* Made in the child: the cable and the sockets at its far end. */
+/* Made in the child: the cable, the sockets at its far end, and those of the machine's own services
+ * at the near one. Returns how many sockets there are, at most AQ_NET_SOCKETS. */
 int aq_net_lay(const aq_machine *m, int network, int *sockets, aq_err *err);
 
 /* In the keeper: asks the front, and waits for the cable. `attendant` as for aq_attend. */

@@ -67,7 +67,6 @@ static int send_sockets(int line, const int *fds, size_t count, aq_err *err)
 _Noreturn static void lay_cable(const aq_net *n, const aq_machine *m, int line, pid_t front)
 {
     int sockets[AQ_NET_SOCKETS], keep[] = {n->users, n->network, line};
-    size_t count = aq_port_sockets();
     aq_err err = {0};
     int r = aq_process_die_with_parent(&err);
 
@@ -79,8 +78,8 @@ _Noreturn static void lay_cable(const aq_net *n, const aq_machine *m, int line, 
         r = aq_fail_errno(&err, "cannot enter the world's user namespace");
     if (r == 0)
         r = aq_net_lay(m, n->network, sockets, &err);
-    if (r == 0)
-        r = send_sockets(line, sockets, count, &err);
+    if (r > 0)
+        r = send_sockets(line, sockets, (size_t)r, &err);
     if (r < 0)
         aq_message_failed(line, &err);
     _exit(r < 0 ? 70 : 0);
@@ -108,7 +107,7 @@ static int take_sockets(aq_net *n, int line, aq_err *err)
     if (got == 1 && c.align.cmsg_level == SOL_SOCKET && c.align.cmsg_type == SCM_RIGHTS)
         n->count = (c.align.cmsg_len - CMSG_LEN(0)) / sizeof(int);
     memcpy(n->socket, CMSG_DATA(&c.align), n->count * sizeof(int));
-    return n->count == aq_port_sockets()
+    return n->count >= aq_port_sockets() + aq_listener_sockets()
                ? 0
                : aq_fail(err, -EPROTO, "who lays the cable died, or is not ours");
 }
@@ -195,6 +194,7 @@ _Noreturn static void internet(const aq_net *n, int world, pid_t keeper, pid_t f
         r = become_internet();
     snprintf(text, sizeof text, "aquarium-internet cannot be started: %s", strerror(-r));
     m.failed.text = text;
+    close_range(AQ_LINE_WORLD, ~0U, 0); /* whoever hears of it finds everybody refusing */
     aq_line_send(AQ_LINE_FD, &m, NULL);
     _exit(70);
 }

@@ -17,9 +17,10 @@ struct aq_veil {
 aq_veil_maker aq_make_meminfo, aq_make_cpuinfo, aq_make_stat, aq_make_uptime, aq_make_loadavg,
     aq_make_partitions, aq_make_diskstats, aq_make_interrupts, aq_make_softirqs, aq_make_uuid,
     aq_make_vmstat, aq_make_swaps, aq_make_pressure, aq_make_mounts, aq_make_mountinfo,
-    aq_make_mountstats, aq_make_net_inodes, aq_make_fdinfo, aq_make_status, aq_make_process_stat,
-    aq_make_statm, aq_make_io, aq_make_sched, aq_make_schedstat, aq_make_limits, aq_make_oom,
-    aq_make_maps, aq_make_smaps, aq_make_rollup, aq_make_numa, aq_make_filenr, aq_make_zoneinfo,
+    aq_make_mountstats, aq_make_net_inodes, aq_make_net_streams, aq_make_net_datagrams,
+    aq_make_net_arp, aq_make_fdinfo, aq_make_status, aq_make_process_stat, aq_make_statm,
+    aq_make_io, aq_make_sched, aq_make_schedstat, aq_make_limits, aq_make_oom, aq_make_maps,
+    aq_make_smaps, aq_make_rollup, aq_make_numa, aq_make_filenr, aq_make_zoneinfo,
     aq_make_buddyinfo;
 
 /* actors.c: a file of one of them, by what follows its number ("/stat"). */

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "a988d6b31cb7f16d8dc3c3c0cc46b67c84c12d41f2194d9e6598ede19ca4d7a4"
+#define GOLDEN "5bc8c456d187d4497dc66fe9db5e2d7cb84359826ba1254cf3485b12c276aa4d"
 
 enum { PAIRS = 1000, START = 1800000000 };
 

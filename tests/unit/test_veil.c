@@ -201,6 +201,48 @@ static void sockets(void **state)
                         "0000000000000000: 00000002 00000000 00010000 0001 01 42 /tmp/a b\n");
 }
 
+/* The kernel's order is its own affair; low ports are root's, whoever made their sockets. */
+static void order_of_sockets(void **state)
+{
+    aq_veil_scene s = {.inode = twice};
+    static const char head[] = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "
+                               "retrnsmt   uid  timeout inode ref pointer drops\n";
+    static const char rest[] = "00000000:00000000 00:00000000 00000000";
+    aq_auto_buf in = {0}, out = {0};
+
+    (void)state;
+    aq_buf_addf(&in, "%s   0: 22B2A8C0:0016 14B2A8C0:C7B2 01 %s 65534        0 5 1\n", head, rest);
+    aq_buf_addf(&in, "   1: 0100007F:1FBB 00000000:0000 0A %s  1000        0 7 1\n", rest);
+    aq_buf_addf(&in, "   2: 00000000:0016 00000000:0000 0A %s     0        0 3 1\n", rest);
+    aq_buf_addf(&out, "%s   0: 00000000:0016 00000000:0000 0A %s     0        0 6 1\n", head, rest);
+    aq_buf_addf(&out, "   1: 0100007F:1FBB 00000000:0000 0A %s  1000        0 14 1\n", rest);
+    aq_buf_addf(&out, "   2: 22B2A8C0:0016 14B2A8C0:C7B2 01 %s     0        0 10 1\n", rest);
+    assert_string_equal(see("/proc/3005/net/tcp", s, aq_buf_str(&in)), aq_buf_str(&out));
+    aq_buf_clear(&in);
+    aq_buf_clear(&out);
+    aq_buf_addf(&in, "%s 1550: 00000000:0044 00000000:0000 07 %s     0        0 4 2\n", head, rest);
+    aq_buf_addf(&out, "%s  890: 00000000:0044 00000000:0000 07 %s     0        0 8 2\n", head,
+                rest);
+    assert_string_equal(see("/proc/3005/net/udp", s, aq_buf_str(&in)), aq_buf_str(&out));
+    assert_string_equal(see("/proc/3005/net/tcp", s, "x\n:\n\n1"), "x\n0:\n1\n21\n");
+}
+
+static void neighbours(void **state)
+{
+    aq_veil_scene s = {0};
+    static const char head[] = "IP address       HW type     Flags       HW address\n";
+    aq_auto_buf in = {0}, out = {0};
+
+    (void)state;
+    aq_buf_addf(&in, "%s192.168.178.20   0x1         0x6         f0:2f:74:00:00:01\n", head);
+    aq_buf_adds(&in, "192.168.178.1    0x1         0x6         3c:a6:2f:00:00:02\n");
+    aq_buf_adds(&in, "192.168.178.3    0x1         0x0         00:00:00:00:00:00\n");
+    aq_buf_addf(&out, "%s192.168.178.1    0x1         0x2         3c:a6:2f:00:00:02\n", head);
+    aq_buf_adds(&out, "192.168.178.20   0x1         0x2         f0:2f:74:00:00:01\n");
+    aq_buf_adds(&out, "192.168.178.3    0x1         0x0         00:00:00:00:00:00\n");
+    assert_string_equal(see("/proc/3005/net/arp", s, aq_buf_str(&in)), aq_buf_str(&out));
+}
+
 static void descriptors(void **state)
 {
     aq_veil_scene s = {.inode = twice, .file = {77, 28, 259, 2}};
@@ -296,7 +338,8 @@ int main(void)
         cmocka_unit_test(hardware),   cmocka_unit_test(time_and_load),
         cmocka_unit_test(processors), cmocka_unit_test(status),
         cmocka_unit_test(stat_line),  cmocka_unit_test(memory_map),
-        cmocka_unit_test(sockets),    cmocka_unit_test(descriptors),
+        cmocka_unit_test(sockets),    cmocka_unit_test(order_of_sockets),
+        cmocka_unit_test(neighbours), cmocka_unit_test(descriptors),
         cmocka_unit_test(mounts),     cmocka_unit_test(facts_in_texts),
     };
 

@@ -1,0 +1,290 @@
+/* Neighbours and sockets, as the kernel tells of them over netlink.
+ *
+ * Neighbours that we made known for good are shown as hosts that were just heard. Sockets get the
+ * numbers that files of /proc show, owners as on a machine that has a root, and times of the
+ * world's clock. Answers of one kind come in the kernel's order of hashes, which differs from run
+ * to run: they are put into an order of their own. All of it in place: no answer grows. */
+#include <linux/inet_diag.h>
+#include <linux/netlink_diag.h>
+#include <linux/packet_diag.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "observe/disk.h"
+#include "observe/face_net.h"
+#include "observe/reach.h"
+
+enum { LOW_PORTS = 1024, LISTENS = 10, COOKIE = 0x1000 };
+
+/* Walks the attributes from `head` on; false at the end. */
+static bool next_attribute(uint8_t *m, size_t len, size_t *at, struct rtattr *ret, uint8_t **value)
+{
+    if (*at + sizeof *ret > len)
+        return false;
+    memcpy(ret, m + *at, sizeof *ret);
+    if (ret->rta_len < sizeof *ret || ret->rta_len > len - *at)
+        return false;
+    *value = m + *at + RTA_LENGTH(0);
+    ret->rta_len = (uint16_t)(ret->rta_len - RTA_LENGTH(0));
+    *at += RTA_LENGTH(0) + RTA_ALIGN(ret->rta_len);
+    return true;
+}
+
+/* ---- neighbours ---- */
+
+void aq_face_neighbour(uint8_t *m, size_t len)
+{
+    static const struct nda_cacheinfo heard = {
+        .ndm_confirmed = 212, .ndm_used = 1044, .ndm_updated = 98, .ndm_refcnt = 1};
+    size_t at = NLMSG_LENGTH(sizeof(struct ndmsg));
+    struct ndmsg n;
+    struct rtattr a;
+    uint8_t *value;
+
+    if (len < at)
+        return;
+    memcpy(&n, m + NLMSG_HDRLEN, sizeof n);
+    if (n.ndm_state == NUD_PERMANENT)
+        n.ndm_state = NUD_REACHABLE;
+    memcpy(m + NLMSG_HDRLEN, &n, sizeof n);
+    while (next_attribute(m, len, &at, &a, &value))
+        if (a.rta_type == NDA_CACHEINFO && a.rta_len >= sizeof heard)
+            memcpy(value, &heard, sizeof heard);
+}
+
+/* ---- sockets ---- */
+
+static uint32_t shown(aq_tracer *t, uint32_t inode)
+{
+    return inode ? (uint32_t)aq_disk_anonymous(t, inode, NULL) : 0;
+}
+
+/* A number of the kernel's own for each socket that was ever asked for. */
+static void set_cookie(uint32_t *cookie, uint32_t inode)
+{
+    cookie[0] = COOKIE + inode % COOKIE;
+    cookie[1] = 0;
+}
+
+static uint64_t way_of(aq_tracer *t, const struct inet_diag_msg *d)
+{
+    struct sockaddr_storage s = {.ss_family = d->idiag_family};
+
+    if (d->idiag_state == LISTENS)
+        return 0;
+    if (d->idiag_family == AF_INET)
+        memcpy(&((struct sockaddr_in *)&s)->sin_addr, d->id.idiag_dst, 4);
+    else
+        memcpy(&((struct sockaddr_in6 *)&s)->sin6_addr, d->id.idiag_dst, 16);
+    return aq_reach_way(t, &s);
+}
+
+/* Which group of ours it belongs to is nobody's business. */
+static size_t without_group(uint8_t *m, size_t len)
+{
+    size_t at = NLMSG_LENGTH(sizeof(struct inet_diag_msg)), from = at;
+    struct rtattr a;
+    uint8_t *value;
+
+    while (next_attribute(m, len, &at, &a, &value)) {
+        if (a.rta_type == INET_DIAG_CGROUP_ID) {
+            size_t rest = at < len ? len - at : 0;
+
+            memmove(m + from, m + at, rest);
+            return from + rest;
+        }
+        from = at;
+    }
+    return len;
+}
+
+static size_t stream(aq_tracer *t, uint8_t *m, size_t len)
+{
+    size_t at = NLMSG_LENGTH(sizeof(struct inet_diag_msg));
+    struct inet_diag_msg d;
+    struct rtattr a;
+    uint8_t *value;
+
+    if (len < at)
+        return len;
+    memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
+    d.idiag_inode = shown(t, d.idiag_inode);
+    set_cookie(d.id.idiag_cookie, d.idiag_inode);
+    if (ntohs(d.id.idiag_sport) < LOW_PORTS)
+        d.idiag_uid = 0; /* nobody else may have them */
+    memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
+    while (next_attribute(m, len, &at, &a, &value)) {
+        struct tcp_info i = {0};
+        size_t n = a.rta_len < sizeof i ? a.rta_len : sizeof i;
+
+        if (a.rta_type == INET_DIAG_CONG && a.rta_len == sizeof "reno") { /* padded to eight */
+            uint16_t whole = RTA_LENGTH(sizeof "cubic");
+
+            memcpy(value - RTA_LENGTH(0), &whole, sizeof whole);
+            memcpy(value, "cubic", sizeof "cubic");
+        }
+        if (a.rta_type != INET_DIAG_INFO)
+            continue;
+        memcpy(&i, value, n);
+        aq_face_measured(way_of(t, &d), &i);
+        memcpy(value, &i, n);
+    }
+    return without_group(m, len);
+}
+
+static void local(aq_tracer *t, uint8_t *m, size_t len)
+{
+    size_t at = NLMSG_LENGTH(sizeof(struct unix_diag_msg));
+    struct unix_diag_msg d;
+    struct rtattr a;
+    uint8_t *value;
+
+    if (len < at)
+        return;
+    memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
+    d.udiag_ino = shown(t, d.udiag_ino);
+    set_cookie(d.udiag_cookie, d.udiag_ino);
+    memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
+    while (next_attribute(m, len, &at, &a, &value))
+        for (size_t i = 0; (a.rta_type == UNIX_DIAG_PEER || a.rta_type == UNIX_DIAG_ICONS) &&
+                           i + sizeof(uint32_t) <= a.rta_len;
+             i += sizeof(uint32_t)) {
+            uint32_t inode;
+
+            memcpy(&inode, value + i, sizeof inode);
+            inode = shown(t, inode);
+            memcpy(value + i, &inode, sizeof inode);
+        }
+}
+
+static void of_netlink(aq_tracer *t, uint8_t *m, size_t len)
+{
+    struct netlink_diag_msg d;
+
+    if (len < NLMSG_LENGTH(sizeof d))
+        return;
+    memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
+    d.ndiag_ino = shown(t, d.ndiag_ino);
+    set_cookie(d.ndiag_cookie, d.ndiag_ino);
+    memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
+}
+
+static void of_packets(aq_tracer *t, uint8_t *m, size_t len)
+{
+    struct packet_diag_msg d;
+
+    if (len < NLMSG_LENGTH(sizeof d))
+        return;
+    memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
+    d.pdiag_ino = shown(t, d.pdiag_ino);
+    set_cookie(d.pdiag_cookie, d.pdiag_ino);
+    memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
+}
+
+size_t aq_face_socket(aq_tracer *t, uint8_t *m, size_t len)
+{
+    uint32_t left;
+
+    switch (len > NLMSG_HDRLEN ? m[NLMSG_HDRLEN] : AF_UNSPEC) {
+    case AF_INET:
+    case AF_INET6:
+        len = stream(t, m, len);
+        break;
+    case AF_UNIX:
+        local(t, m, len);
+        break;
+    case AF_NETLINK:
+        of_netlink(t, m, len);
+        break;
+    case AF_PACKET:
+        of_packets(t, m, len);
+        break;
+    default:
+        break;
+    }
+    left = (uint32_t)len;
+    memcpy(m, &left, sizeof left); /* its head begins with its length */
+    return len;
+}
+
+/* ---- order ---- */
+
+enum { KEY = 48, TOGETHER = 1024 };
+
+typedef struct answer {
+    uint8_t key[KEY];
+    size_t at, len;
+} answer;
+
+static int by_key(const void *x, const void *y)
+{
+    const answer *a = x, *b = y;
+    int r = memcmp(a->key, b->key, KEY);
+
+    return r ? r : a->at < b->at ? -1 : a->at > b->at;
+}
+
+static void key_of_socket(const uint8_t *m, size_t len, uint8_t *key)
+{
+    struct inet_diag_msg d;
+    struct unix_diag_msg u;
+
+    key[0] = len > NLMSG_HDRLEN ? m[NLMSG_HDRLEN] : 0;
+    if ((key[0] == AF_INET || key[0] == AF_INET6) && len >= NLMSG_LENGTH(sizeof d)) {
+        memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
+        key[1] = d.idiag_state != LISTENS;
+        memcpy(key + 2, &d.id, 36); /* ports and addresses of both ends */
+    } else if (key[0] == AF_UNIX && len >= NLMSG_LENGTH(sizeof u)) {
+        memcpy(&u, m + NLMSG_HDRLEN, sizeof u);
+        for (int i = 0; i < 4; i++)
+            key[1 + i] = (uint8_t)(u.udiag_ino >> (24 - 8 * i));
+    }
+}
+
+static void key_of_neighbour(uint8_t *m, size_t len, uint8_t *key)
+{
+    size_t at = NLMSG_LENGTH(sizeof(struct ndmsg));
+    struct rtattr a;
+    uint8_t *value;
+
+    key[0] = len > NLMSG_HDRLEN ? m[NLMSG_HDRLEN] : 0;
+    while (next_attribute(m, len, &at, &a, &value))
+        if (a.rta_type == NDA_DST)
+            memcpy(key + 1, value, a.rta_len < KEY - 1 ? a.rta_len : KEY - 1);
+}
+
+void aq_face_order(uint8_t *data, size_t len, uint16_t type)
+{
+    aq_auto_free answer *all = aq_alloc(TOGETHER * sizeof *all);
+    aq_auto_free uint8_t *copy = aq_alloc(len + 1);
+    size_t count = 0, at = 0, end = 0;
+
+    while (at + sizeof(struct nlmsghdr) <= len && count < TOGETHER) {
+        struct nlmsghdr h;
+        answer *a = &all[count];
+
+        memcpy(&h, data + at, sizeof h);
+        if (h.nlmsg_type != type || h.nlmsg_len < sizeof h || NLMSG_ALIGN(h.nlmsg_len) > len - at)
+            break;
+        *a = (answer){.at = at, .len = NLMSG_ALIGN(h.nlmsg_len)};
+        if (type == RTM_NEWNEIGH)
+            key_of_neighbour(data + at, h.nlmsg_len, a->key);
+        else
+            key_of_socket(data + at, h.nlmsg_len, a->key);
+        end = at += a->len;
+        count++;
+    }
+    qsort(all, count, sizeof *all, by_key);
+    memcpy(copy, data, end);
+    for (size_t i = 0, to = 0; i < count; i++) {
+        memcpy(data + to, copy + all[i].at, all[i].len);
+        to += all[i].len;
+    }
+}
