@@ -14,11 +14,11 @@
 #include "observe/reach.h"
 
 enum {
-    MESSAGES = 1024,     /* of one call; the kernel takes no more */
-    VECTORS = 1024,      /* likewise */
-    HEAD = 512,          /* of a datagram that is looked into */
-    STREAM_HEAD = 16384, /* of what goes into a stream at once */
-    KEPT = 1 << 20,      /* of all messages of one call */
+    MESSAGES = 1024,      /* of one call; the kernel takes no more */
+    VECTORS = 1024,       /* likewise */
+    HEAD = AQ_EVENT_TEXT, /* of a datagram that is looked into */
+    STREAM_HEAD = 16384,  /* of what goes into a stream at once */
+    KEPT = 1 << 20,       /* of all messages of one call */
 };
 
 /* "/proc/12/mem", "/proc/12/task/13/mem": whose memory a descriptor is; 0: it is no memory. */

@@ -387,6 +387,13 @@ bool aq_reach_is_out(const aq_tracer *t, const aq_fd *f)
             aq_listener_at(IPPROTO_TCP, f->port));
 }
 
+void aq_reach_ended(aq_tracer *t)
+{
+    if (t->reach && t->reach->started)
+        for (int i = 0; i < FLOW && aq_reach_turn(t); i++)
+            ;
+}
+
 bool aq_reach_flow(aq_tracer *t, const aq_fd *f)
 {
     if (!aq_reach_is_out(t, f))

@@ -32,6 +32,8 @@ enum { AQ_FLOW_BYTES = 32768 };
 bool aq_reach_flow(aq_tracer *t, const aq_fd *f);
 bool aq_reach_is_out(const aq_tracer *t, const aq_fd *f); /* a stream to the internet */
 bool aq_reach_turn(aq_tracer *t); /* one step, on no time; true when something moved */
+/* A process ended: what it sent last is heard, while it is still known whose it was. */
+void aq_reach_ended(aq_tracer *t);
 /* park_stream.c: reads from such a stream, in the name of the task. */
 bool aq_reach_reads(const aq_task *k);
 aq_step aq_reach_read(aq_tracer *t, aq_task *k);

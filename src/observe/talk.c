@@ -5,9 +5,13 @@
  * together until it is a whole head or is none: bounded for each socket, and for all. What is cut
  * by a bound, or by the end of the socket, is told with `cut`. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "internet/ports.h"
+#include "model/reserved.h"
 #include "observe/decode.h"
 #include "observe/payload.h"
 
@@ -105,6 +109,40 @@ static bool note_greeting(const voice *v, const uint8_t *data, size_t len)
     aq_event_text(&e, "peer", v->peer);
     say(v, &e);
     return true;
+}
+
+/* ---- datagrams ---- */
+
+/* Does a datagram go to where nobody writes it down: to a port that nobody listens at, as a ping,
+ * or to an address that there is not? The internet records what it hears, and what stays on the
+ * machine does not leave. */
+static bool unheard(const aq_tracer *t, const aq_fd *f, const char *peer, uint16_t port)
+{
+    char address[INET6_ADDRSTRLEN + 8];
+    aq_net_range a;
+    size_t n;
+
+    if (f->stream || (f->family != AF_INET && f->family != AF_INET6) || port == DNS_PORT)
+        return false;
+    snprintf(address, sizeof address, "%.*s", (int)sizeof address - 1,
+             *peer == '[' ? peer + 1 : peer);
+    n = *peer == '[' ? strcspn(address, "]") : strcspn(address, ":");
+    address[n] = '\0';
+    if (aq_net_range_parse(address, &a) < 0 || strncmp(address, "127.", 4) == 0 ||
+        strcmp(address, "::1") == 0)
+        return false;
+    return !t->plan.machine || !aq_port_service(IPPROTO_UDP, port) ||
+           aq_reserved_from(t->plan.machine, &a);
+}
+
+static void note_datagram(voice v, const char *data, size_t len, uint64_t sent)
+{
+    aq_event e = aq_event_of(AQ_EVENT_NETWORK, "datagram");
+
+    v.result = (long)sent;
+    aq_event_object(&e, v.peer);
+    aq_event_bytes(&e, "bytes", data, len, len < sent);
+    say(&v, &e);
 }
 
 /* ---- one stream ---- */
@@ -274,6 +312,8 @@ void aq_note_payload(aq_tracer *t, aq_task *k, const aq_fd *f, const aq_message 
         note_questions(&v, data + head, m->len - head);
     else if (f->stream)
         note_request(&v, data, m->len);
+    else if (result >= 0 && unheard(t, f, peer, port))
+        note_datagram(v, data, m->len, sent);
 }
 
 void aq_talk_end(aq_tracer *t, aq_proc *p, uint32_t thread, const aq_fd *f)

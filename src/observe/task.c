@@ -10,6 +10,7 @@
 
 #include "kernel/process.h"
 #include "observe/internal.h"
+#include "observe/reach.h"
 
 aq_task *aq_task_find(aq_tracer *t, pid_t tid)
 {
@@ -156,6 +157,7 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     aq_futex_changed(t);
     if (p->tasks > 0)
         return;
+    aq_reach_ended(t);
     aq_decode_end(t, p, status);
     aq_usage_end(t, p, status);
     aq_timer_forget(t, p);

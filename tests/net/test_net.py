@@ -306,6 +306,50 @@ def alone(tmp_path):
     return place
 
 
+LAST_WORDS = """
+import os, socket
+s = socket.create_connection(("93.184.216.34", 8080)); s.sendall(b"last words " * 9)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.sendto(b"last datagram", ("93.184.216.34", 443))
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("command", [(), ("sh", "-c", '"$@"; true', "sh")], ids=["alone", "as-a-child"])
+def test_what_is_said_last_is_heard(world, command):
+    """Nobody waits after it, and whose it was is still known."""
+    _, events, _ = world.json(*command, PYTHON, "-c", LAST_WORDS)
+    who = 1 if command else 0
+    said = [e for e in events if e["op"] in ("peer-stream", "peer-datagram")]
+    assert {(e["op"], e["process"], e["args"]["bytes"]) for e in said} == {
+        ("peer-stream", who, "last words " * 9), ("peer-datagram", who, "last datagram")}
+    end = next(e["seq"] for e in events if e["op"] == "exit" and e["process"] == who)
+    assert all(e["seq"] < end for e in said)
+
+
+UNHEARD = """
+import socket, struct
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.sendto(b"odd port", ("93.184.216.34", 9999)); u.sendto(b"x" * 5000, ("93.184.216.34", 9998))
+u.sendto(b"known port", ("93.184.216.34", 443)); u.sendto(b"at home", ("127.0.0.1", 9999))
+c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); c.connect(("93.184.216.35", 9999)); c.send(b"connected")
+six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); six.sendto(b"six", ("2606:4700::1111", 9999))
+p = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+p.sendto(struct.pack("!BBHHH", 8, 0, 0, 0, 1) + b"in a ping", ("93.184.216.34", 0))
+"""
+
+
+def test_datagrams_that_nobody_hears_are_recorded(world):
+    """Odd ports and pings: nobody writes down what they carry, so the observer does. The rest is the internet's."""
+    _, events, _ = world.json(PYTHON, "-c", UNHEARD)
+    sent = [(e["object"], e["args"]["bytes"], e["result"]) for e in acts(events, "datagram")]
+    assert sent == [("93.184.216.34:9999", "odd port", 8),
+                    ("93.184.216.34:9998", {"cut": True, "text": "x" * 4096}, 5000),
+                    ("93.184.216.35:9999", "connected", 9), ("[2606:4700::1111]:9999", "six", 3),
+                    ("93.184.216.34:0", sent[4][1], 17)]
+    assert sent[4][1].endswith("in a ping")
+    assert [e["args"]["bytes"] for e in acts(events, "peer-datagram")] == ["known port"]
+
+
 def test_more_than_is_recorded_is_told(world):
     """Of one connection a mebibyte is recorded; beyond that the record is not whole."""
     said, events, _ = world.json(PYTHON, "-c", LARGE)
