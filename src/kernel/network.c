@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
@@ -31,8 +32,9 @@ enum {
     WINDOW = 64,
     SEGMENT = 1460, /* bytes, of the session's other end */
     PLUG_US = 50,
-    PLUG_LOOKS = 400,
+    PLUG_LOOKS = 20000,
 };
+#define FAR_NAME "eth0"
 
 /* All requests go in one datagram: the kernel answers each, and few reads collect the answers. */
 typedef struct batch {
@@ -330,7 +332,7 @@ static void make_pair(batch *b, int near, const aq_cable *w)
                                NLM_F_CREATE | NLM_F_EXCL, &far, sizeof far);
     struct rtattr *info, *data, *peer;
 
-    attribute(h, IFLA_IFNAME, "eth0", sizeof "eth0");
+    attribute(h, IFLA_IFNAME, FAR_NAME, sizeof FAR_NAME);
     attribute(h, IFLA_ADDRESS, w->far_mac, sizeof w->far_mac);
     number(h, IFLA_MTU, w->mtu);
     info = nest(h, IFLA_LINKINFO);
@@ -393,18 +395,25 @@ static int set_near(int fd, const aq_cable *w, aq_err *err)
     return ask(fd, &b, err);
 }
 
-/* The kernel says that a device runs a moment after both ends are up, in a thread of its own. A
- * program must not see which came first. */
-static void wait_plugged(int fd, const char *name)
+/* The kernel lets a device send and says that it runs a moment after both ends are up, in a thread
+ * of its own; what is sent before that is lost. Whoever asks for the state of its link has that
+ * done at once. A program must not see which came first, nor lose the first answer to it. */
+static int plug(int fd, const char *name, aq_err *err)
 {
+    struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
     struct ifreq q = {0};
 
     snprintf(q.ifr_name, sizeof q.ifr_name, "%s", name);
     for (int i = 0; i < PLUG_LOOKS; i++) {
-        if (ioctl(fd, SIOCGIFFLAGS, &q) < 0 || q.ifr_flags & IFF_RUNNING)
-            return;
+        q.ifr_data = (void *)&link;
+        ioctl(fd, SIOCETHTOOL, &q);
+        if (ioctl(fd, SIOCGIFFLAGS, &q) < 0)
+            return aq_fail_errno(err, "cannot look at the device %s", name);
+        if (q.ifr_flags & IFF_RUNNING)
+            return 0;
         usleep(PLUG_US);
     }
+    return aq_fail(err, -ETIMEDOUT, "the device %s does not run", name);
 }
 
 int aq_network_cable(int near, const aq_cable *w, aq_err *err)
@@ -426,8 +435,8 @@ int aq_network_cable(int near, const aq_cable *w, aq_err *err)
     if (r == 0)
         r = set_near(near_fd, w, err);
     if (r == 0)
-        wait_plugged(near_fd, w->name);
-    return r;
+        r = plug(far_fd, FAR_NAME, err);
+    return r < 0 ? r : plug(near_fd, w->name, err);
 }
 
 /* The kernel lets a connection be put back where it was, without a word on the wire: made for
