@@ -8,6 +8,9 @@ import subprocess
 
 PY, SH = "/usr/bin/python3", "/bin/sh"
 
+# The world that all of them run in.
+WORLD = ("--seed", "twin", "--start", "2026-05-01T09:00:00Z", "--resolve", "api.example.org")
+
 PYTHON = {
     "python-plain": "import json, hashlib; print(hashlib.sha256(json.dumps([1, 2]).encode()).hexdigest())",
     "python-random": "import random, os, uuid, secrets; print(random.random(), os.urandom(4), uuid.uuid4(), "
@@ -90,6 +93,62 @@ print(os.wait(), got)""",
     "python-sqlite": "import sqlite3; c = sqlite3.connect('x.db'); c.execute('create table t(a)'); "
                      "c.executemany('insert into t values(?)', [(i,) for i in range(500)]); c.commit(); "
                      "print(c.execute('select sum(a), random() from t').fetchall())",
+    "python-http": """
+import http.client
+for c in http.client.HTTPConnection('8.8.8.8'), http.client.HTTPSConnection('api.example.org'):
+    for i in range(3):
+        c.request('POST', f'/{i}', b'x' * 40000 * i)
+        r = c.getresponse()
+        print(r.status, len(r.read()))""",
+    "python-http-threads": """
+import threading, urllib.request as u
+def get(i): print(i, len(u.urlopen(f'https://api.example.org/{i}').read()))
+ts = [threading.Thread(target=get, args=(i,)) for i in range(4)]
+[t.start() for t in ts]; [t.join() for t in ts]""",
+    "python-asyncio-net": """
+import asyncio
+async def serve(r, w):
+    w.write((await r.readline()).upper()); await w.drain(); w.close()
+async def ask(port, i):
+    r, w = await asyncio.open_connection('127.0.0.1', port)
+    w.write(b'hello %d\\n' % i); print(await r.read(), w.get_extra_info('sockname')); w.close()
+async def main():
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    port = server.sockets[0].getsockname()[1]
+    await asyncio.gather(*(ask(port, i) for i in range(8)))
+    r, w = await asyncio.open_connection('api.example.org', 443, ssl=True)
+    w.write(b'GET / HTTP/1.0\\r\\nHost: api.example.org\\r\\n\\r\\n'); print(len(await r.read()))
+asyncio.run(main())""",
+    "loopback-threads": """
+import socket, threading
+s = socket.create_server(('127.0.0.1', 0))
+def answer(c):
+    with c:
+        while (d := c.recv(1000)): c.sendall(d[::-1])
+def serve():
+    for _ in range(6): threading.Thread(target=answer, args=(s.accept()[0],)).start()
+def ask(i):
+    with socket.create_connection(s.getsockname()) as c:
+        c.sendall(b'%d' % i * 3000); c.shutdown(1); n = 0
+        while (d := c.recv(700)): n += len(d)
+        print(i, n, c.getsockname())
+ts = [threading.Thread(target=serve)] + [threading.Thread(target=ask, args=(i,)) for i in range(6)]
+[t.start() for t in ts]; [t.join() for t in ts]""",
+    "loopback-processes": """
+import os, socket
+s = socket.create_server(('127.0.0.1', 0))
+for i in range(4):
+    if os.fork() == 0:
+        with socket.create_connection(s.getsockname()) as c:
+            c.sendall(b'%d' % i * 5000); c.shutdown(1); print(i, len(c.recv(100)), c.getsockname(), flush=True)
+        os._exit(i)
+for _ in range(4):
+    c, who = s.accept(); n = 0
+    while (d := c.recv(900)): n += len(d)
+    c.sendall(b'%d' % n); c.close(); print(n, who, flush=True)
+u, v = (socket.socket(type=socket.SOCK_DGRAM) for _ in range(2))
+u.bind(('127.0.0.1', 0)); v.sendto(b'x', u.getsockname()); print(u.recvfrom(9))
+print(sorted(os.wait() for _ in range(4)))""",
     "python-proc": "print(open('/proc/self/status').read(), open('/proc/self/stat').read(), "
                    "open('/proc/meminfo').read()[:200], open('/proc/self/maps').read())",
 }
@@ -110,6 +169,13 @@ SHELL = {
     "make": "make -j2 -f Makefile",
     "gcc": "gcc -O1 -pipe a.c b.c -o ab && ./ab",
     "dd-big": "dd if=/dev/zero bs=1M count=3 2>/dev/null | md5sum; seq 60000; seq 60000 >&2",
+    "curl": "curl -sS --http1.1 -o 1 https://api.example.org/1 -o 2 https://api.example.org/2; wc -c 1 2; rm 1 2; "
+            "curl -sS -o /dev/null -w '%{http_version} %{local_port} %{time_total}' -d a=b https://api.example.org/3",
+    "curl-h2": "curl -sS --http2 -Z -w '%{http_version} %{size_download}' https://api.example.org/{1,2,3} -o /dev/null -o /dev/null "
+               "-o /dev/null",
+    "git-remote": "git ls-remote https://api.example.org/a/b.git | wc",
+    "sockets": "for a in 8.8.8.8 [2606:4700::1] 10.0.0.1 8.8.8.8:81 nobody.test; do curl -sS -o /dev/null -m 9 http://$a/; done; true",
+    "gcc-make": "make -j2 -f objects",
     "ps-top": "ps aux; cat /proc/loadavg /proc/uptime; ls -la /proc/self/fd",
     "ls-recursive": "ls -laR --time-style=full-iso . /tmp /etc | md5sum; df; stat . /etc/passwd /tmp",
 }
@@ -130,15 +196,29 @@ let s = 0; for (let i = 0; i < 2e6; i++) s = (s + i * workerData) % 1000003; par
 { eval: true, workerData: n }).on('message', m => console.log(n, m));"""]),
     "ruby": ("ruby", ["ruby", "-e", "q = Queue.new; t = 3.times.map { |i| Thread.new { while (x = q.pop) != :e; print i, x, ' '; end } }; "
                       "50.times { |i| q << i }; 3.times { q << :e }; t.each(&:join); puts rand, Time.now.to_f, {a: 1}.hash"]),
+    "node-fetch": ("node", ["node", "-e", "for (let i = 0; i < 3; i++) fetch('https://api.example.org/' + i)"
+                            ".then(r => r.text()).then(t => console.log(i, t.length))"]),
+    "node-server": ("node", ["node", "-e", """
+const http = require('http'), s = http.createServer((q, a) => a.end(q.url.toUpperCase())).listen(0, '127.0.0.1', async () => {
+  const at = 'http://127.0.0.1:' + s.address().port;
+  console.log(at, await Promise.all([1, 2, 3, 4].map(i => fetch(at + '/a' + i).then(r => r.text())))); s.close();
+  s.closeAllConnections(); });"""]),
+    "npm-pack": ("npm", ["npm", "pack", "--logs-max=0", "./module"]),
     "java-version": ("java", ["java", "-version"]),
     "java-threads": ("java", ["java", "-Xshare:auto", "T"]),
+    "java-http": ("java", ["java", "H"]),
     "javac": ("javac", ["javac", "-d", "out", "T.java"]),
     "go": ("go", ["./go-program"]),
+    "go-http": ("go", ["./go-http"]),
     "rust": ("rustc", ["./rust-program"]),
+    "rust-net": ("rustc", ["./rust-net"]),
 }
 
 FILES = {
     "Makefile": ".PHONY: all\nall: 1.o 2.o 3.o 4.o\n%.o:\n\t@sleep 0.$*; echo made $@ > $@; echo $@\n",
+    "objects": "prog: a.o b.o\n\t$(CC) $^ -o $@\n\t./$@\n%.o: %.c\n\t$(CC) -O1 -c $< -o $@\n",
+    "module/package.json": '{"name": "module", "version": "1.0.0", "main": "a.js", "license": "MIT"}\n',
+    "module/a.js": "module.exports = 1;\n",
     "a.c": '#include <stdio.h>\nint b(int);\nint main(void) { printf("%d %s %s\\n", b(2), __DATE__, __TIME__); }\n',
     "b.c": "int b(int x) { return x * x; }\n",
     "T.java": """
@@ -149,6 +229,41 @@ public class T { public static void main(String[] a) throws Exception {
  for (Future<Integer> x : f) System.out.print(x.get() + " "); e.shutdown();
  System.out.println(IntStream.range(0, 20000).parallel().map(x -> x % 7).sum());
  System.out.println(new Random().nextInt() + " " + System.nanoTime() + " " + new Object().hashCode() + UUID.randomUUID()); } }
+""",
+    "H.java": """
+import java.net.*; import java.net.http.*; import java.util.*; import java.util.concurrent.*; import java.util.stream.*;
+public class H { public static void main(String[] a) throws Exception {
+ HttpClient c = HttpClient.newHttpClient();
+ var all = IntStream.range(0, 3).mapToObj(i -> c.sendAsync(HttpRequest.newBuilder(URI.create("https://api.example.org/" + i)).build(),
+  HttpResponse.BodyHandlers.ofString())).collect(Collectors.toList());
+ for (var f : all) System.out.println(f.get().version() + " " + f.get().body().length()); } }
+""",
+    "h.go": """
+package main
+import ("fmt"; "io"; "net/http"; "net/http/httptest"; "sync")
+func main() {
+ s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
+ var w sync.WaitGroup
+ for _, at := range []string{s.URL + "/a", s.URL + "/b", "https://api.example.org/c", "https://api.example.org/d", "http://8.8.8.8/e"} {
+  w.Add(1); go func(at string) { defer w.Done(); r, e := http.Get(at); if e != nil { fmt.Println(e); return }
+   b, _ := io.ReadAll(r.Body); r.Body.Close(); fmt.Println(at, r.Proto, len(b)) }(at) }
+ w.Wait(); s.Close()
+}
+""",
+    "n.rs": """
+use std::{io::{Read, Write}, net::*, thread};
+fn main() {
+ let l = TcpListener::bind("127.0.0.1:0").unwrap(); let at = l.local_addr().unwrap();
+ let server = thread::spawn(move || for _ in 0..4 { let (mut s, who) = l.accept().unwrap(); thread::spawn(move || {
+   let mut b = String::new(); s.read_to_string(&mut b).unwrap(); write!(s, "{} {}", who, b.len()).unwrap(); }); });
+ let hs: Vec<_> = (0..4).map(|i| thread::spawn(move || { let mut s = TcpStream::connect(at).unwrap();
+   s.write_all(&vec![b'x'; 1000 * i]).unwrap(); s.shutdown(Shutdown::Write).unwrap();
+   let mut b = String::new(); s.read_to_string(&mut b).unwrap(); println!("{} {}", i, b); })).collect();
+ for h in hs { h.join().unwrap(); } server.join().unwrap();
+ let mut s = TcpStream::connect(("api.example.org", 80)).unwrap();
+ s.write_all(b"GET / HTTP/1.0\\r\\nHost: api.example.org\\r\\n\\r\\n").unwrap();
+ let mut b = Vec::new(); s.read_to_end(&mut b).unwrap(); println!("{}", b.len());
+}
 """,
     "p.go": """
 package main
@@ -200,16 +315,19 @@ def prepare(folder, build):
     """What the rows need in the folder that they run in."""
     folder = pathlib.Path(folder)
     for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     if shutil.which("go"):
-        subprocess.run(["go", "build", "-o", "go-program", "p.go"], cwd=folder, check=True, timeout=600,
-                       env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "GOCACHE": str(folder / ".gocache"),
-                            "GO111MODULE": "off"})
+        for source, program in ("p.go", "go-program"), ("h.go", "go-http"):
+            subprocess.run(["go", "build", "-o", program, source], cwd=folder, check=True, timeout=600,
+                           env={"PATH": "/usr/bin:/bin:/usr/local/go/bin", "HOME": str(folder), "GO111MODULE": "off",
+                                "GOCACHE": str(folder / ".gocache")})
         shutil.rmtree(folder / ".gocache", ignore_errors=True)
     if shutil.which("rustc"):
-        subprocess.run(["rustc", "-o", "rust-program", "p.rs"], cwd=folder, check=True, timeout=600)
+        for source, program in ("p.rs", "rust-program"), ("n.rs", "rust-net"):
+            subprocess.run(["rustc", "-o", program, source], cwd=folder, check=True, timeout=600)
     if shutil.which("javac"):
-        subprocess.run(["javac", "T.java"], cwd=folder, check=True, timeout=600)
+        subprocess.run(["javac", "T.java", "H.java"], cwd=folder, check=True, timeout=600)
     acts = pathlib.Path(build) / "tests/twins/twins_acts"
     if acts.exists():
         shutil.copy(acts, folder / "twins_acts")

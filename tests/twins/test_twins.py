@@ -15,7 +15,7 @@ import programs  # noqa: E402
 
 BUILD = PROGRAM.parent
 ROWS = programs.rows()
-WORLD = ("--seed", "twin", "--start", "2026-05-01T09:00:00Z")
+WORLD = programs.WORLD
 
 
 @pytest.fixture(scope="session")
