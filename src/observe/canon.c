@@ -189,6 +189,17 @@ static void take_kill(aq_canon *c, aq_event *e)
     drop(e, "task");
 }
 
+/* The other end of an edge. */
+static void take_after(aq_canon *c, aq_event *e)
+{
+    const aq_event_arg *p = arg_of(e, "process");
+
+    if (!p || p->bytes || p->number < 0 || p->number > UINT32_MAX)
+        return;
+    name_arg(c, arg_of(e, "thread"), (uint32_t)p->number, true);
+    drop(e, "process");
+}
+
 /* Is its result the number of a new descriptor? */
 static bool makes_descriptor(const aq_event *e)
 {
@@ -212,6 +223,8 @@ static void name_numbers(aq_canon *c, aq_event *e, size_t self)
             take_birth(c, e, self, *e->op == 't');
         else if (strcmp(e->op, "kill") == 0)
             take_kill(c, e);
+        else if (strcmp(e->op, "after") == 0)
+            take_after(c, e);
         else if (strcmp(e->op, "wait") == 0)
             name_arg(c, arg_of(e, "child"), 0, false);
         else if (strcmp(e->op, "signal") == 0)

@@ -3,9 +3,10 @@
  * A run is a partial order. Each thread is a sequence of acts in its own order, and is named by its
  * place in the tree of births ("p1" is the first, "p1.t2" the thread that p1 made as its second
  * birth, "p1.t2.p1" a process which that thread made). What orders threads among each other stands
- * in the acts themselves, by those names: births, ends that were waited for, signals. Numbers that
- * only name something (descriptors, processes) are left out or named; times are left out; decoy
- * values become {decoy:NAME} by a function of the caller's, since this room knows no decoys.
+ * in the acts themselves, by those names: births, ends that were waited for, signals, and edges
+ * (who woke it, whose bytes it read; edge.c). Numbers that only name something (descriptors,
+ * processes) are left out or named; times are left out; decoy values become {decoy:NAME} by a
+ * function of the caller's, since this room knows no decoys.
  * docs/formats/observation.md is the contract; the input is as hostile as any stream. */
 #pragma once
 

@@ -69,6 +69,7 @@ aq_fd *aq_fd_slot(aq_tracer *t, aq_task *k,
 /* What statx says of an open descriptor. */
 bool aq_fd_stat(aq_task *k, int fd, struct statx *ret);
 void aq_fd_renew(aq_tracer *t, aq_task *k, int fd); /* it was connected or bound: name it again */
+uint16_t aq_fd_own_port(const aq_task *k, int fd);  /* of a socket; 0: it has none */
 void aq_fd_forget_range(aq_tracer *t, aq_task *k, unsigned first, unsigned last);
 void aq_fd_end(aq_tracer *t, aq_proc *p); /* totals of all that are open at its end */
 /* "198.51.100.7:443", "[::1]:53", "unix:/run/x", "netlink:0"; returns the port, 0 where none. */

@@ -70,6 +70,20 @@ static const char *socket_text(int family, int type, char *ret, size_t cap)
     return ret;
 }
 
+static void keep_pair(aq_tracer *t, aq_task *k)
+{
+    uint64_t ino[2] = {0, 0};
+    int fd[2];
+
+    if (!aq_tracee_get(k, aq_regs_arg(k, 3), fd, sizeof fd))
+        return;
+    for (int i = 0; i < 2; i++) {
+        aq_fd_forget(t, k, fd[i]);
+        ino[i] = aq_fd_of(t, k, fd[i])->ino;
+    }
+    aq_edge_pair(t, ino[0], ino[1]);
+}
+
 void aq_note_socket(aq_tracer *t, aq_task *k, long result)
 {
     int family = aq_arg_int(k, 0), type = aq_arg_int(k, 1);
@@ -78,6 +92,8 @@ void aq_note_socket(aq_tracer *t, aq_task *k, long result)
 
     if (k->nr == AQ_NR_socket && result >= 0)
         aq_fd_forget(t, k, (int)result);
+    if (k->nr == AQ_NR_socketpair && result >= 0)
+        keep_pair(t, k);
     aq_event_object(&e, socket_text(family, type & 0xf, text, sizeof text));
     aq_event_number(&e, "family", family);
     aq_event_number(&e, "type", type);
@@ -90,6 +106,7 @@ static void rename_socket(aq_tracer *t, aq_task *k, const aq_look *l)
 {
     const aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
     uint64_t ino = f && f->kind == AQ_FD_SOCKET ? f->ino : 0;
+    uint16_t own = ino && l->number[0] ? aq_fd_own_port(k, f->fd) : 0;
 
     /* Under whatever numbers, in whatever processes it is open. */
     for (aq_proc *p = t->procs; ino && p; p = p->next)
@@ -99,6 +116,7 @@ static void rename_socket(aq_tracer *t, aq_task *k, const aq_look *l)
             free(q->name);
             q->name = aq_strdup(l->name);
             q->port = (uint16_t)l->number[0];
+            q->own_port = own;
         }
 }
 

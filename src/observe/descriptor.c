@@ -134,6 +134,24 @@ uint16_t aq_address_text(const void *address, size_t len, char *ret, size_t cap)
     }
 }
 
+static uint16_t own_port(int mine)
+{
+    struct sockaddr_storage s;
+    socklen_t len = sizeof s;
+    char text[256];
+
+    if (getsockname(mine, (struct sockaddr *)&s, &len) != 0)
+        return 0;
+    return aq_address_text(&s, len, text, sizeof text);
+}
+
+uint16_t aq_fd_own_port(const aq_task *k, int fd)
+{
+    aq_auto_fd int mine = aq_fd_borrow(k, fd);
+
+    return mine < 0 ? 0 : own_port(mine);
+}
+
 /* A socket is named by its peer, else by where it listens, else by what it is. Its inode number,
  * which /proc shows, means nothing. */
 static void name_socket(aq_task *k, aq_fd *f)
@@ -145,7 +163,7 @@ static void name_socket(aq_task *k, aq_fd *f)
 
     free(f->name);
     f->name = NULL;
-    f->port = 0;
+    f->port = f->own_port = 0;
     aq_auto_fd int fd = aq_fd_borrow(k, f->fd);
     if (fd >= 0) {
         getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n);
@@ -157,6 +175,7 @@ static void name_socket(aq_task *k, aq_fd *f)
             (len > sizeof s.ss_family || family != AF_UNIX)) {
             f->port = aq_address_text(&s, len, text, sizeof text);
             f->name = aq_strdup(text);
+            f->own_port = f->port ? own_port(fd) : 0;
             return;
         }
     }

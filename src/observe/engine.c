@@ -727,6 +727,7 @@ void aq_tracer_free(aq_tracer *t)
         aq_task_kill_all(t);
     aq_decode_close(t);
     aq_timer_free(t);
+    aq_edge_free(t);
     free(t->vdso);
     aq_disk_free(t);
     aq_texts_free(t);

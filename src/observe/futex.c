@@ -39,12 +39,13 @@ static aq_task *first_waiter(aq_tracer *t, aq_futex_key key, uint32_t bits)
     return best;
 }
 
-static long wake(aq_tracer *t, aq_futex_key key, uint64_t count, uint32_t bits)
+static long wake(aq_tracer *t, const aq_task *by, aq_futex_key key, uint64_t count, uint32_t bits)
 {
     long woken = 0;
     aq_task *k;
 
     while ((uint64_t)woken < count && (k = first_waiter(t, key, bits)) != NULL) {
+        aq_edge(t, k, by->proc->ordinal, by->ordinal, "futex");
         aq_wake(t, k, 0);
         woken++;
     }
@@ -108,7 +109,7 @@ static aq_step try_requeue(aq_tracer *t, aq_task *k, int op)
     }
     if (!aq_tracee_get(k, aq_regs_arg(k, 4), &word, sizeof word))
         return aq_answer(k, -EFAULT);
-    woken = wake(t, from, (uint32_t)aq_regs_arg(k, 2), ~0U);
+    woken = wake(t, k, from, (uint32_t)aq_regs_arg(k, 2), ~0U);
     while ((uint64_t)moved < limit && (q = first_waiter(t, from, ~0U)) != NULL) {
         q->futex = to;
         q->futex_at = aq_regs_arg(k, 4);
@@ -163,9 +164,9 @@ static aq_step try_wake_op(aq_tracer *t, aq_task *k, int op)
     also = operate((uint32_t)aq_regs_arg(k, 5), old, &new);
     if (!aq_tracee_put(k, second, &new, sizeof new))
         return aq_answer(k, -EFAULT);
-    woken = wake(t, key_of(k, aq_regs_arg(k, 0), private), (uint32_t)aq_regs_arg(k, 2), ~0U);
+    woken = wake(t, k, key_of(k, aq_regs_arg(k, 0), private), (uint32_t)aq_regs_arg(k, 2), ~0U);
     if (also)
-        woken += wake(t, key_of(k, second, private), (uint32_t)aq_regs_arg(k, 3), ~0U);
+        woken += wake(t, k, key_of(k, second, private), (uint32_t)aq_regs_arg(k, 3), ~0U);
     return aq_answer(k, woken);
 }
 
@@ -211,6 +212,7 @@ static aq_step try_unlock_pi(aq_tracer *t, aq_task *k, int op)
         return aq_answer(k, -EPERM);
     heir = first_waiter(t, key, ~0U);
     if (heir) {
+        aq_edge(t, heir, k->proc->ordinal, k->ordinal, "futex");
         aq_wake(t, heir, 0);
         next = (uint32_t)aq_task_inner(heir);
         if (first_waiter(t, key, ~0U))
@@ -236,8 +238,8 @@ aq_step aq_try_futex(aq_tracer *t, aq_task *k)
 
         if (!bits)
             return aq_answer(k, -EINVAL);
-        return aq_answer(k,
-                         wake(t, key_of(k, aq_regs_arg(k, 0), private), count ? count : 1, bits));
+        return aq_answer(
+            k, wake(t, k, key_of(k, aq_regs_arg(k, 0), private), count ? count : 1, bits));
     }
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
@@ -256,13 +258,16 @@ aq_step aq_try_futex(aq_tracer *t, aq_task *k)
     }
 }
 
-void aq_futex_changed(aq_tracer *t)
+void aq_futex_changed(aq_tracer *t, uint32_t process, uint32_t thread, bool joined)
 {
     for (aq_task *k = t->tasks; k; k = k->next) {
         uint32_t word;
 
         if (k->state == AQ_TASK_PARKED && k->park == AQ_PARK_FUTEX && !k->futex_owned &&
-            aq_tracee_get(k, k->futex_at, &word, sizeof word) && word != k->futex_value)
+            aq_tracee_get(k, k->futex_at, &word, sizeof word) && word != k->futex_value) {
+            if (joined)
+                aq_edge(t, k, process, thread, "join");
             aq_wake(t, k, 0);
+        }
     }
 }

@@ -190,6 +190,8 @@ struct aq_task {
     uint64_t pipe[2]; /* its device and inode */
     uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
+    uint32_t after[2];          /* process and thread of its last edge; edge.c */
+    const char *after_how;      /* NULL: it had none */
     uint8_t *cpus;              /* that it asked to run on, a bit each; NULL: did not ask */
     bool alias;                 /* the kernel gets another path, face_actors.c */
     aq_look *look;              /* made on first use */
@@ -198,6 +200,11 @@ struct aq_task {
     int saved_count;
     aq_task *next; /* in the order of serials */
 };
+
+/* One direction in which bytes go between tasks of this world. */
+typedef struct aq_way {
+    uint64_t from, to;
+} aq_way;
 
 /* What a descriptor is. */
 typedef enum aq_fd_kind {
@@ -221,7 +228,7 @@ typedef struct aq_fd {
     bool reads, writes, maps, lists; /* that it was used so has become an event */
     bool stream;                     /* a socket without message borders */
     int family;                      /* of a socket */
-    uint16_t port;                   /* of a socket's peer */
+    uint16_t port, own_port;         /* of a socket's peer, and its own */
     const struct aq_veil *veil;      /* its text is ours; face_proc.c */
 } aq_fd;
 
@@ -246,6 +253,7 @@ struct aq_proc {
     struct aq_flood_table *flood;
     aq_fd fds[AQ_FD_SLOTS];
     uint32_t counts[AQ_CALL_NUMBERS];
+    uint32_t edges;           /* that were told */
     uint32_t unknown;         /* calls of other numbers or architectures */
     char *exe;                /* what it runs; owned */
     struct aq_belief *belief; /* what it believes of itself, face_calls.c; NULL: nothing yet */
@@ -299,6 +307,7 @@ struct aq_tracer {
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
     struct aq_timers *timers;
     struct aq_talks *talks;
+    struct aq_edges *edges;   /* edge.c */
     uint8_t *vdso;            /* the library that programs get */
     struct aq_texts *texts;   /* of the machine that does not exist; face_proc.c */
     struct aq_reach *reach;   /* reach.h */
@@ -490,7 +499,15 @@ void aq_timer_forget(aq_tracer *t, const aq_proc *p); /* it ended, or runs anoth
 void aq_timer_free(aq_tracer *t);
 
 /* futex.c */
-void aq_futex_changed(aq_tracer *t); /* after a death: words that the kernel cleared */
+/* After a death: words that the kernel cleared. `joined`: the dead thread ended by itself. */
+void aq_futex_changed(aq_tracer *t, uint32_t process, uint32_t thread, bool joined);
+
+/* edge.c: k goes on after what that thread did. `how` is a constant. */
+void aq_edge(aq_tracer *t, aq_task *k, uint32_t process, uint32_t thread, const char *how);
+/* Bytes that k moved through a descriptor. */
+void aq_edge_bytes(aq_tracer *t, aq_task *k, const aq_fd *f, bool write, uint64_t bytes);
+void aq_edge_pair(aq_tracer *t, uint64_t one, uint64_t other); /* inodes of a pair of sockets */
+void aq_edge_free(aq_tracer *t);
 
 /* signals.c */
 void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to take */

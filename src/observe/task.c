@@ -144,7 +144,8 @@ static void wake_vfork(aq_tracer *t, aq_proc *p)
 void aq_task_bury(aq_tracer *t, aq_task *k, int status)
 {
     aq_proc *p = k->proc;
-    bool first = k->tid == t->first;
+    bool first = k->tid == t->first, joined = k->nr == SYS_exit && p->tasks > 1;
+    uint32_t process = p->ordinal, thread = k->ordinal;
 
     for (aq_proc *q = t->procs; q; q = q->next)
         if (q->vforked == k)
@@ -154,7 +155,7 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     t->signals = true;
     if (first)
         t->end.status = status;
-    aq_futex_changed(t);
+    aq_futex_changed(t, process, thread, joined);
     if (p->tasks > 0)
         return;
     aq_reach_ended(t);

@@ -3,11 +3,14 @@
  * ACT is what it does more, SOURCE where it reads the decoy (a variable, or a path in its home),
  * and WHEN: `odd` acts when the last byte is odd, `always` and `never` act without regard to it, so
  * that they are the same program in both worlds. Before and after it does the same things in every
- * case. */
+ * case. Two more do the same acts in every case, and only their threads go another way: `waker`
+ * (who wakes whom) and `order` (who comes first). */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +124,67 @@ static const struct {
             {"output", act_output},   {"signal", act_signal}, {"code", act_code},
             {"status", act_status}};
 
+/* ---- the same acts another way ---- */
+
+static int odd_way, words[3];
+
+static void futex(int *word, int op, int value)
+{
+    syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static void *waits(void *mine)
+{
+    futex(mine, FUTEX_WAIT, 0);
+    if (mine == &words[0])
+        futex(odd_way ? &words[1] : &words[2], FUTEX_WAKE, 1);
+    return NULL;
+}
+
+/* The second is woken by the first thread or by the main one; the third word is nobody's. */
+static void way_waker(void)
+{
+    pthread_t t[2];
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, waits, &words[i]);
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+    futex(odd_way ? &words[2] : &words[1], FUTEX_WAKE, 1);
+    futex(&words[0], FUTEX_WAKE, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+}
+
+static void *opens(void *name)
+{
+    int first = strcmp(name, "/etc/hostname") == 0, wait = odd_way == first;
+
+    if (wait)
+        sched_yield();
+    close(open(name, O_RDONLY));
+    if (!wait)
+        sched_yield();
+    for (int i = 0; first && i < 4; i++)
+        sched_yield();
+    return NULL;
+}
+
+/* Two that have nothing to do with each other. */
+static void way_order(void)
+{
+    pthread_t t[2];
+
+    pthread_create(&t[0], NULL, opens, (char *)"/etc/hostname");
+    pthread_create(&t[1], NULL, opens, (char *)"/etc/hosts");
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*go)(void);
+} ways[] = {{"waker", way_waker}, {"order", way_order}};
+
 /* The last byte of the first line. */
 static int read_decoy(const char *source)
 {
@@ -166,6 +230,10 @@ int main(int argc, char **argv)
         if (strcmp(acts[i].name, argv[1]) == 0 &&
             (strcmp(argv[3], "odd") == 0 ? byte & 1 : strcmp(argv[3], "always") == 0))
             acts[i].act();
+    odd_way = strcmp(argv[3], "odd") == 0 && byte & 1;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].name, argv[1]) == 0)
+            ways[i].go();
     same_for_all("/tmp/right");
     return 0;
 }

@@ -20,7 +20,7 @@ ACTS = {
     "unlink": (["unlink"], "/tmp/left", {"change"}),
     "connect": (["socket", "connect"], "127.0.0.1:9", set()),
     "exec": (["fork", "signal", "wait", "exec"], "/usr/bin/true", {"thread"}),
-    "thread": (["thread"], "depend", {"thread"}),
+    "thread": (["thread", "after"], "depend", {"thread"}),
     "sleep": (["sleep"], None, set()),
     "signal": (["kill"], None, set()),
     "code": (["writable-code"], None, set()),
@@ -59,7 +59,8 @@ def compare(tmp_path):
     def run(seed, *words, worlds="AB"):
         for name, world in zip("ab", worlds):
             done = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", seed, "--world", world, *START, "--stream",
-                                   tmp_path / name, "--", "./depend", *words], cwd=place, capture_output=True, timeout=60)
+                                   tmp_path / name, "--events", tmp_path / f"{name}.events", "--", "./depend", *words],
+                                  cwd=place, capture_output=True, timeout=60)
             assert done.returncode in (0, 7), done
         done = subprocess.run([PROGRAM, "compare", "--json", "--seed", seed, tmp_path / "a", tmp_path / "b"],
                               capture_output=True, timeout=60)
@@ -113,6 +114,26 @@ def test_status(compare, a_acts):
     ends = [d for d in said["differences"] if d["kind"] == "exit"]
     assert len(ends) == 1 and ends[0]["a" if a_acts else "b"]["exit"]["value"] == 7
     assert ends[0]["b" if a_acts else "a"]["exit"]["value"] == 0
+
+
+@pytest.mark.parametrize("a_odd", [True, False], ids=["A-odd", "B-odd"])
+def test_who_woke_it(compare, a_odd):
+    """The same acts in every thread, but another one woke it: that edge, and nothing else."""
+    said = compare(seed_where(a_odd, SOURCE), "waker", SOURCE, "odd")
+    (row,) = said["differences"]
+    odd, even = ("a", "b") if a_odd else ("b", "a")
+    assert said["result"] == "different" and row["kind"] == "act" and row["where"] == "p1.t2" and row["first"]
+    assert row[odd]["op"] == row[even]["op"] == "after"
+    assert row[odd]["args"] == {"how": "futex", "thread": "p1.t1"} and row[even]["args"] == {"how": "futex", "thread": "p1"}
+
+
+def test_who_came_first(compare, tmp_path):
+    """Threads that have nothing to do with each other, in another order: the same run."""
+    said = compare(seed_where(True, SOURCE), "order", SOURCE, "odd")
+    assert said["result"] == "identical" and not said["differences"]
+    order = [[e["object"] for line in (tmp_path / f"{name}.events").read_text().splitlines()[1:-1]
+              if (e := json.loads(line))["op"] == "open" and e["object"] in ("/etc/hostname", "/etc/hosts")] for name in "ab"]
+    assert order == [["/etc/hosts", "/etc/hostname"], ["/etc/hostname", "/etc/hosts"]]
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -172,6 +172,8 @@ static inline void sample_births(aq_buf *out, aq_observation *o)
         {2, 0, AQ_EVENT_CLOCK, "wait", "call", "ns", 1, 3161, 0},
         {2, 0, AQ_EVENT_CLOCK, "wait", "call", "ns", 1, INT64_MAX, 0},
         {2, 0, AQ_EVENT_SYSCALL, "preempted", "a", "b", 1, 1, 0},
+        {0, 1, AQ_EVENT_PROCESS, "after", "process", "thread", 1, 1, 0},
+        {2, 0, AQ_EVENT_PROCESS, "after", "process", "thread", 3, 0, 0},
         {7, 7, AQ_EVENT_PROCESS, "exit", "status", "x", 0, 0, 0},
     };
     aq_recorder *r = aq_recorder_new("container", "A", out);

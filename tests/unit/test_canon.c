@@ -90,6 +90,7 @@ typedef struct act {
     const char *op;
     int64_t child; /* its argument; -1: it has none */
     const char *object;
+    const char *how; /* of an edge, from the thread `child` of its process */
 } act;
 
 static aq_digest run_of(const act *acts, size_t count, const char *world, uint64_t *unborn)
@@ -99,14 +100,20 @@ static aq_digest run_of(const act *acts, size_t count, const char *world, uint64
     aq_observation o = {.exit_kind = AQ_EXIT_STATUS};
 
     for (size_t i = 0; i < count; i++) {
-        bool birth = acts[i].child >= 0;
-        aq_event e = sample_event(birth ? AQ_EVENT_PROCESS : AQ_EVENT_FILE, acts[i].op,
+        bool edge = acts[i].how, birth = !edge && acts[i].child >= 0;
+        aq_event e = sample_event(birth || edge ? AQ_EVENT_PROCESS : AQ_EVENT_FILE, acts[i].op,
                                   acts[i].object, birth ? 100 + (int)i : 0);
 
         e.process = acts[i].process, e.thread = acts[i].thread;
         e.time = 1000 * i + (*world == 'B');
         if (birth)
             sample_number(&e, "child", acts[i].child);
+        if (edge) {
+            e.args[e.arg_count++] =
+                (aq_event_arg){.name = "how", .bytes = acts[i].how, .len = strlen(acts[i].how)};
+            sample_number(&e, "process", acts[i].process);
+            sample_number(&e, "thread", acts[i].child);
+        }
         aq_recorder_event(r, &e);
     }
     aq_recorder_end(r, &o);
@@ -118,20 +125,20 @@ static aq_digest run_of(const act *acts, size_t count, const char *world, uint64
 
 static void another_schedule_is_the_same_run(void **state)
 {
-    static const act one[] = {{0, 0, "thread", 1, NULL}, {0, 0, "thread", 2, NULL},
-                              {0, 1, "open", -1, "/a"},  {0, 1, "fork", 1, NULL},
-                              {0, 2, "fork", 2, NULL},   {1, 0, "open", -1, "/b"},
-                              {2, 0, "open", -1, "/c"}};
+    static const act one[] = {{0, 0, "thread", 1, NULL, NULL}, {0, 0, "thread", 2, NULL, NULL},
+                              {0, 1, "open", -1, "/a", NULL},  {0, 1, "fork", 1, NULL, NULL},
+                              {0, 2, "fork", 2, NULL, NULL},   {1, 0, "open", -1, "/b", NULL},
+                              {2, 0, "open", -1, "/c", NULL}};
     /* The second thread is quicker: the processes have other numbers. */
-    static const act other[] = {{0, 0, "thread", 1, NULL}, {0, 0, "thread", 2, NULL},
-                                {0, 2, "fork", 1, NULL},   {1, 0, "open", -1, "/c"},
-                                {0, 1, "open", -1, "/a"},  {0, 1, "fork", 2, NULL},
-                                {2, 0, "open", -1, "/b"}};
+    static const act other[] = {{0, 0, "thread", 1, NULL, NULL}, {0, 0, "thread", 2, NULL, NULL},
+                                {0, 2, "fork", 1, NULL, NULL},   {1, 0, "open", -1, "/c", NULL},
+                                {0, 1, "open", -1, "/a", NULL},  {0, 1, "fork", 2, NULL, NULL},
+                                {2, 0, "open", -1, "/b", NULL}};
     /* The children have changed places. */
-    static const act swapped[] = {{0, 0, "thread", 1, NULL}, {0, 0, "thread", 2, NULL},
-                                  {0, 1, "open", -1, "/a"},  {0, 1, "fork", 1, NULL},
-                                  {0, 2, "fork", 2, NULL},   {1, 0, "open", -1, "/c"},
-                                  {2, 0, "open", -1, "/b"}};
+    static const act swapped[] = {{0, 0, "thread", 1, NULL, NULL}, {0, 0, "thread", 2, NULL, NULL},
+                                  {0, 1, "open", -1, "/a", NULL},  {0, 1, "fork", 1, NULL, NULL},
+                                  {0, 2, "fork", 2, NULL, NULL},   {1, 0, "open", -1, "/c", NULL},
+                                  {2, 0, "open", -1, "/b", NULL}};
     aq_digest a = RUN(one, "A"), b = RUN(other, "B"), c = RUN(swapped, "A");
 
     (void)state;
@@ -139,13 +146,41 @@ static void another_schedule_is_the_same_run(void **state)
     assert_false(aq_digest_equal(&a, &c));
 }
 
+static void another_waker_is_another_run(void **state)
+{
+    static const act one[] = {{0, 0, "thread", 1, NULL, NULL},
+                              {0, 0, "thread", 2, NULL, NULL},
+                              {0, 1, "open", -1, "/a", NULL},
+                              {0, 2, "after", 1, NULL, "futex"}};
+    static const act later[] = {{0, 0, "thread", 1, NULL, NULL},
+                                {0, 0, "thread", 2, NULL, NULL},
+                                {0, 2, "after", 1, NULL, "futex"},
+                                {0, 1, "open", -1, "/a", NULL}};
+    static const act waker[] = {{0, 0, "thread", 1, NULL, NULL},
+                                {0, 0, "thread", 2, NULL, NULL},
+                                {0, 1, "open", -1, "/a", NULL},
+                                {0, 2, "after", 0, NULL, "futex"}};
+    static const act how[] = {{0, 0, "thread", 1, NULL, NULL},
+                              {0, 0, "thread", 2, NULL, NULL},
+                              {0, 1, "open", -1, "/a", NULL},
+                              {0, 2, "after", 1, NULL, "pipe"}};
+    aq_digest d = RUN(one, "A"), same = RUN(later, "B"), by = RUN(waker, "A"),
+              by_pipe = RUN(how, "A");
+
+    (void)state;
+    assert_true(aq_digest_equal(&d, &same));
+    assert_false(aq_digest_equal(&d, &by));
+    assert_false(aq_digest_equal(&d, &by_pipe));
+}
+
 static void another_act_is_another_run(void **state)
 {
-    static const act rows[][2] = {{{0, 0, "open", -1, "/a"}, {0, 0, "open", -1, "/b"}},
-                                  {{0, 0, "open", -1, "/b"}, {0, 0, "open", -1, "/a"}},
-                                  {{0, 0, "open", -1, "/a"}, {0, 0, "stat", -1, "/b"}},
-                                  {{0, 0, "open", -1, "/a"}, {0, 1, "open", -1, "/b"}},
-                                  {{0, 0, "open", -1, "/home/Ada"}, {0, 0, "open", -1, "/b"}}};
+    static const act rows[][2] = {
+        {{0, 0, "open", -1, "/a", NULL}, {0, 0, "open", -1, "/b", NULL}},
+        {{0, 0, "open", -1, "/b", NULL}, {0, 0, "open", -1, "/a", NULL}},
+        {{0, 0, "open", -1, "/a", NULL}, {0, 0, "stat", -1, "/b", NULL}},
+        {{0, 0, "open", -1, "/a", NULL}, {0, 1, "open", -1, "/b", NULL}},
+        {{0, 0, "open", -1, "/home/Ada", NULL}, {0, 0, "open", -1, "/b", NULL}}};
     enum { ROWS = sizeof rows / sizeof *rows };
     aq_digest d[ROWS];
 
@@ -160,10 +195,11 @@ static void another_act_is_another_run(void **state)
 /* Born twice, by itself, before it acts, by nobody; and a family of ten thousand generations. */
 static void hostile_births(void **state)
 {
-    static const act acts[] = {{5, 5, "open", -1, "/x"},       {0, 0, "fork", 0, NULL},
-                               {0, 0, "thread", 0, NULL},      {0, 0, "fork", 5, NULL},
-                               {0, 0, "fork", 5, NULL},        {0, 0, "fork", UINT32_MAX, NULL},
-                               {0, 0, "fork", INT64_MAX, NULL}};
+    static const act acts[] = {
+        {5, 5, "open", -1, "/x", NULL},       {0, 0, "fork", 0, NULL, NULL},
+        {0, 0, "thread", 0, NULL, NULL},      {0, 0, "fork", 5, NULL, NULL},
+        {0, 0, "fork", 5, NULL, NULL},        {0, 0, "fork", UINT32_MAX, NULL, NULL},
+        {0, 0, "fork", INT64_MAX, NULL, NULL}};
     enum { DEEP = 10000 };
     aq_auto_free act *deep = aq_alloc(DEEP * sizeof *deep);
     uint64_t unborn;
@@ -172,7 +208,7 @@ static void hostile_births(void **state)
     run_of(acts, sizeof acts / sizeof *acts, "A", &unborn);
     assert_int_equal(unborn, 1);
     for (uint32_t i = 0; i < DEEP; i++)
-        deep[i] = (act){i, 0, "fork", i + 1, NULL};
+        deep[i] = (act){i, 0, "fork", i + 1, NULL, NULL};
     run_of(deep, DEEP, "A", &unborn);
     assert_int_equal(unborn, 0);
 }
@@ -182,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_vectors),
         cmocka_unit_test(another_schedule_is_the_same_run),
+        cmocka_unit_test(another_waker_is_another_run),
         cmocka_unit_test(another_act_is_another_run),
         cmocka_unit_test(hostile_births),
     };

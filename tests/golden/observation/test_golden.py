@@ -96,6 +96,8 @@ class Canon:
                 args["thread"] = self.name(args["process"], args["thread"])
             args["process"] = self.name(args["process"])
             args.pop("target", None), args.pop("task", None)
+        elif op == "after" and "process" in args:
+            args["thread"] = self.name(args.pop("process"), args["thread"])
         elif op == "exec" and "caller" in args:
             args["caller"] = self.name(event["process"], args["caller"])
         for field in NAMING.get(op, []):
