@@ -293,8 +293,9 @@ fn main() {
 """,
 }
 
-# These make something of their world's decoys: names cut to fit, digests over listings with owners, commits.
-USE_DECOYS = {"ps-top", "ls-recursive", "git"}
+# These make something of their world's decoys: names cut to fit, digests over listings with owners, commits, and tables of
+# names whose order decides when garbage is collected.
+USE_DECOYS = {"ps-top", "ls-recursive", "git", "npm-pack"}
 
 # Small programs of tests/twins/acts.c: what few programs do, done on purpose.
 ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd", "sysv", "pi", "robust", "exec-thread", "vfork",
