@@ -3,20 +3,12 @@
 
 #include <stdint.h>
 
+#include "base/sanitize.h"
+
 /* A sanitised build is for tests, and meson.build refuses one for release: its jail is wider where
  * the sanitizer needs it (one call more, no limit on addresses), and its child's standard error is
  * the front's, so that a report is seen. A front whose child died of a report ends at once: in a
  * test a report must never pass for a package that could not be read. */
-#if defined(__SANITIZE_ADDRESS__)
-#define AQ_JAIL_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define AQ_JAIL_SANITIZED 1
-#endif
-#endif
-#ifndef AQ_JAIL_SANITIZED
-#define AQ_JAIL_SANITIZED 0
-#endif
 #define AQ_JAIL_SANITIZER_TEXT "99"
 
 enum {

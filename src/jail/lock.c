@@ -7,23 +7,17 @@
 #include "jail/lock.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel/landlock.h"
+#include "kernel/lockdown.h"
 #include "kernel/process.h"
-#include "kernel/seccomp.h"
 
-#if AQ_JAIL_SANITIZED
+#if AQ_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 
 /* Read by the sanitizers before main(). The child has no environment, so what must hold in it
@@ -49,60 +43,16 @@ static void warm_up_sanitizer(void)
 }
 #endif
 
-enum {
-    NAMESPACES = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWCGROUP,
-    OPEN_FILES = 256,
-};
+enum { OPEN_FILES = 256 };
 
-/* Descriptors can be used and memory had; nothing can be opened, made, reached or signalled.
- * newfstatat is not here although the C library's fstat() is made of it: it takes any path. */
 static const aq_call allowed[] = {
-    {.nr = SYS_read},
-    {.nr = SYS_pread64},
-    {.nr = SYS_sendmsg},
-    {.nr = SYS_recvmsg},
-    {.nr = SYS_close},
-    {.nr = SYS_write},
-    {.nr = SYS_pwrite64},
-    {.nr = SYS_lseek},
-    {.nr = SYS_fstat},
-    {SYS_mmap, AQ_CALL_ALLOW_MASKED, 2, PROT_EXEC},
-    {SYS_mprotect, AQ_CALL_ALLOW_MASKED, 2, PROT_EXEC},
-    {.nr = SYS_munmap},
-    {.nr = SYS_mremap},
-    {.nr = SYS_brk},
-    {.nr = SYS_madvise},
-    {.nr = SYS_futex},
-    {.nr = SYS_exit_group},
-    {.nr = SYS_exit},
-    {.nr = SYS_rt_sigreturn},
-    {.nr = SYS_rt_sigprocmask},
-    {.nr = SYS_clock_gettime},
-    {.nr = SYS_gettimeofday},
-    {.nr = SYS_getrandom},
-    {.nr = SYS_getpid},
-    {.nr = SYS_gettid},
-    {.nr = SYS_sched_yield},
-    /* Asked by libraries that would like to colour a terminal. */
-    {SYS_ioctl, AQ_CALL_REFUSE, 0, ENOTTY},
-#if AQ_JAIL_SANITIZED
-    {.nr = SYS_sigaltstack},
-#endif
+    {.nr = SYS_pread64},   {.nr = SYS_pwrite64},     {.nr = SYS_lseek},
+    {.nr = SYS_getrandom}, {.nr = SYS_gettimeofday},
 };
 
-static int compare_bytes(const void *a, const void *b)
-{
-    return *(const char *)a - *(const char *)b;
-}
-
-/* The C library's qsort asks for the size of memory on its first large use, and jansson reads a
- * random seed for its first object: both once, so both now. */
 static void warm_up(const aq_jail_job *job)
 {
-    char letters[4096] = {0};
-
-    qsort(letters, sizeof letters, 1, compare_bytes);
-    json_decref(json_object());
+    aq_lockdown_warm_up();
     warm_up_sanitizer();
     if (job->warm)
         job->warm();
@@ -110,24 +60,11 @@ static void warm_up(const aq_jail_job *job)
 
 static int limits(const aq_jail_job *job, aq_jail_hello *ret, aq_err *err)
 {
-    int r = 0;
+    const aq_lockdown_limits l = {job->memory, job->seconds, OPEN_FILES};
+    bool has_memory;
+    int r = aq_lockdown_limit(&l, &has_memory, err);
 
-    if (!AQ_JAIL_SANITIZED) { /* a sanitizer reserves terabytes of addresses */
-        r = aq_process_limit(RLIMIT_AS, job->memory, job->memory, err);
-        ret->memory_limit = 1;
-    }
-    if (r == 0)
-        r = aq_process_limit(RLIMIT_CPU, job->seconds, job->seconds + 1, err);
-    if (r == 0)
-        r = aq_process_limit(RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES, err);
-    if (r == 0)
-        r = aq_process_limit(RLIMIT_CORE, 0, 0, err);
-    if (r == 0)
-        r = aq_process_limit(RLIMIT_FSIZE, 0, 0, err);
-    if (r == 0)
-        r = aq_process_limit(RLIMIT_MEMLOCK, 0, 0, err);
-    if (r == 0)
-        r = aq_process_limit(RLIMIT_NPROC, 0, 0, err);
+    ret->memory_limit = has_memory;
     return r;
 }
 
@@ -152,8 +89,7 @@ int aq_jail_lock_rights(const aq_jail_job *job, size_t fd_count, aq_jail_hello *
         return r;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     warm_up(job);
-    ret->namespaces =
-        aq_process_unshare(geteuid() == 0 ? NAMESPACES : NAMESPACES | CLONE_NEWUSER) != 0;
+    ret->namespaces = aq_lockdown_namespaces();
     if ((r = aq_process_become(AQ_JAIL_NOBODY, err)) < 0 ||
         (r = aq_process_no_capabilities(err)) < 0 || (r = die_with_parent(err)) < 0 ||
         (r = limits(job, ret, err)) < 0 || (r = aq_process_no_new_privileges(err)) < 0)
@@ -174,5 +110,5 @@ int aq_jail_lock(const aq_jail_job *job, size_t fd_count, aq_jail_hello *ret, aq
     if (r < 0)
         return r;
     ret->seccomp = 1;
-    return aq_seccomp_apply(allowed, sizeof allowed / sizeof *allowed, err);
+    return aq_lockdown_filter(allowed, sizeof allowed / sizeof *allowed, err);
 }

@@ -123,7 +123,7 @@ static int spawn_with(const char *job, int null, int socket, const int *fds, siz
 
     for (; count < 4 + fd_count && r == 0; count++) {
         int fd = count < 3 ? null : count == 3 ? socket : fds[count - 4];
-        if (AQ_JAIL_SANITIZED && count == 2 && fcntl(STDERR_FILENO, F_GETFD) >= 0)
+        if (AQ_SANITIZED && count == 2 && fcntl(STDERR_FILENO, F_GETFD) >= 0)
             fd = STDERR_FILENO;
         r = lift(fd, &lifted[count], err);
     }
@@ -282,7 +282,7 @@ static int explain(aq_jail *j, int status, aq_err *err)
 {
     char what[80];
 
-    if (AQ_JAIL_SANITIZED && WIFEXITED(status) && WEXITSTATUS(status) == AQ_JAIL_SANITIZER)
+    if (AQ_SANITIZED && WIFEXITED(status) && WEXITSTATUS(status) == AQ_JAIL_SANITIZER)
         aq_panic("a sanitizer stopped the jailed job %s; its report is above", j->job);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         return fail(j, -ETIME, "ran out of processor time", err);

@@ -236,7 +236,7 @@ static int job_hungry(aq_jail_io *io, aq_err *err)
     return aq_jail_send(io, 1, p, 1, err);
 }
 
-#if AQ_JAIL_SANITIZED
+#if AQ_SANITIZED
 /* Beyond what was allocated; the optimiser must not see it. */
 static int job_overreads(aq_jail_io *io, aq_err *err)
 {
@@ -261,7 +261,7 @@ static int job_overflows(aq_jail_io *io, aq_err *err)
 #name, job_##name, 256 << 20, 1, NULL                                                      \
     }
 static const aq_jail_job jobs[] = {
-#if AQ_JAIL_SANITIZED
+#if AQ_SANITIZED
     JOB(overreads),  JOB(overflows),
 #endif
     JOB(echo),       JOB(given),      JOB(gives_up),     JOB(dies),     JOB(leaves),
@@ -472,7 +472,7 @@ static void death_while_writing(void **state)
     aq_jail_stop(j);
 }
 
-#if !AQ_JAIL_SANITIZED /* a sanitizer needs terabytes of addresses, so the limit is off there */
+#if !AQ_SANITIZED /* a sanitizer needs terabytes of addresses, so the limit is off there */
 /* A child that has said everything, or why it gave up, is heard: the request that it did not wait
  * for is no failure. */
 static void requests_after_the_end(void **state)
@@ -514,7 +514,7 @@ static void memory_is_bounded(void **state)
 }
 #endif
 
-#if AQ_JAIL_SANITIZED
+#if AQ_SANITIZED
 /* No test may take a sanitizer's report in a jail for a package that could not be read: the front
  * stops, and the report is on its standard error. */
 static void reports_of_sanitizers_are_not_swallowed(void **state)
@@ -710,7 +710,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(given_descriptors),
         cmocka_unit_test(deaths_are_named),
         cmocka_unit_test(death_while_writing),
-#if AQ_JAIL_SANITIZED
+#if AQ_SANITIZED
         cmocka_unit_test(reports_of_sanitizers_are_not_swallowed),
 #else
         cmocka_unit_test(requests_after_the_end),
