@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,7 +31,6 @@ struct aq_aquarium {
     aq_world world;
     pid_t keeper, warden;
     int control; /* our end */
-    int calm[2]; /* a pipe: at its end when the warden has time to lock itself in */
     int life;    /* at its end when keeper and init are gone */
     int init;    /* a pidfd, -1 until the keeper gave it */
     aq_net net;
@@ -70,30 +70,19 @@ static int lock_warden(const aq_aquarium *aq, aq_err *err)
     return r < 0 ? r : aq_lock(AQ_OWN_WARDEN, err);
 }
 
-/* While a world is made everybody else needs the processors. */
-static void wait_calm(const aq_aquarium *aq)
-{
-    struct pollfd p[] = {{.fd = aq->life}, {.fd = aq->calm[0]}};
-
-    while (poll(p, 2, -1) < 0 && errno == EINTR)
-        ;
-    close(aq->calm[0]);
-}
-
 /* Waits for the end of front and keeper, who may both be killed, and removes what is left of their
- * cgroups: the keeper has no right to. It reads nothing. */
+ * cgroups: the keeper has no right to. It reads nothing, and before the payload begins it can do
+ * nothing else. */
 _Noreturn static void warden(aq_aquarium *aq, pid_t front)
 {
+    const char locked = AQ_WARDEN_LOCKED;
     aq_err err = {0};
     int owner;
     char byte;
 
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
     setsid();
     prctl(PR_SET_NAME, "aquarium-warden", 0, 0, 0);
-    if (aq_process_close_but((int[]){aq->life, aq->calm[0]}, 2, &err) < 0)
+    if (aq_process_close_but((int[]){aq->life, aq->world.warden[1]}, 2, &err) < 0)
         _exit(70);
     close(0);
     close(1);
@@ -101,9 +90,11 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     owner = (int)syscall(SYS_pidfd_open, front, 0);
     if (getppid() != front)
         close_fd(&owner); /* it is gone already */
-    wait_calm(aq);
     if (lock_warden(aq, &err) < 0)
         _exit(70);
+    /* A keeper that is dead already does not hear it, and has left us work. */
+    if (write(aq->world.warden[1], &locked, 1) == 1)
+        close_fd(&aq->world.warden[1]);
     while (read(aq->life, &byte, 1) < 0 && errno == EINTR)
         ;
     /* A dying process closes its pipes first; its groups are stale once it is dead. */
@@ -112,16 +103,19 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     _exit(0);
 }
 
+/* No signal ever reaches it but those that nobody can hold back: what a terminal sends to us all
+ * must not end it. */
 static int start_warden(aq_aquarium *aq, aq_err *err)
 {
     pid_t front = getpid();
+    sigset_t all, before;
 
-    if (pipe2(aq->calm, O_CLOEXEC) < 0)
-        return aq_fail_errno(err, "cannot make a line to the warden");
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
     aq->warden = fork();
     if (aq->warden == 0)
         warden(aq, front);
-    close_fd(&aq->calm[0]);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
 }
 
@@ -171,6 +165,8 @@ static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
         return aq_fail_errno(err, "cannot make a pipe");
     aq->life = life[0];
     aq->world.life = life[1];
+    if (pipe2(aq->world.warden, O_CLOEXEC) < 0)
+        return aq_fail_errno(err, "cannot make a line from the warden");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
         return aq_fail_errno(err, "cannot make a line to the keeper");
     aq->control = control[0];
@@ -196,32 +192,47 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
         aq_keeper_main(&aq->world);
     }
     if (aq->keeper < 0)
-        return aq_fail_errno(err, "cannot start a keeper%s",
-                             errno == EAGAIN ? " (ulimit -u, or a pids cgroup)" : "");
+        return aq_fail_errno(err, "cannot start a keeper");
     close_fd(&aq->world.control);
     close_fd(&aq->world.line);
+    close_fd(&aq->world.warden[0]);
     return 0;
 }
 
-/* Did its own filter kill it? It stays to be reaped. */
-static bool killed_by_filter(pid_t pid)
+/* The signal that killed it, or 0. It stays to be reaped. */
+static int killed_by(pid_t pid)
 {
     siginfo_t how = {0};
 
     while (waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         ;
-    return how.si_code == CLD_KILLED && how.si_status == SIGSYS;
+    return how.si_code == CLD_KILLED || how.si_code == CLD_DUMPED ? how.si_status : 0;
+}
+
+/* It left without a word: its own filter killed it, somebody, or a limit. */
+static int say_killed(int sig, aq_err *err)
+{
+    struct rlimit most;
+
+    if (sig == SIGSYS)
+        return aq_fail(err, -EPIPE,
+                       "the keeper made a system call that it may not make, and was killed: "
+                       "the program may have attacked it");
+    if (getrlimit(RLIMIT_CPU, &most) == 0 && most.rlim_cur != RLIM_INFINITY)
+        return aq_fail(err, -EPIPE,
+                       "the keeper was killed (%s); a process may use a processor for %llu s here "
+                       "(ulimit -t)",
+                       strsignal(sig), (unsigned long long)most.rlim_cur);
+    return aq_fail(err, -EPIPE, "the keeper was killed (%s)", strsignal(sig));
 }
 
 /* Hears one message of the keeper, and only the one that may come now. */
 static int hear(aq_aquarium *aq, aq_word expected, aq_message *m, int *fds, aq_err *err)
 {
-    int r = aq_message_recv(aq->control, m, fds, NULL, err);
+    int r = aq_message_recv(aq->control, m, fds, NULL, err), sig;
 
-    if (r == -EPIPE && killed_by_filter(aq->keeper))
-        return aq_fail(err, r,
-                       "the keeper made a system call that it may not make, and was killed: "
-                       "the program may have attacked it");
+    if (r == -EPIPE && (sig = killed_by(aq->keeper)) != 0)
+        return say_killed(sig, err);
     if (r < 0)
         return aq_err_within(err, "the keeper");
     if (m->word == AQ_WORD_FAILED)
@@ -282,11 +293,12 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     if (r < 0)
         return r;
     aq = aq_alloc(sizeof *aq);
-    aq->control = aq->life = aq->init = aq->calm[0] = aq->calm[1] = -1;
+    aq->control = aq->life = aq->init = -1;
     aq_net_begin(&aq->net);
     w = &aq->world; /* it came zeroed, and is large */
     w->plan = plan;
     w->control = w->life = w->stream = w->line = w->inner = w->outer = -1;
+    w->warden[0] = w->warden[1] = -1;
     w->orders = w->order = w->trust[0] = w->trust[1] = w->trust[2] = -1;
     w->trust[3] = w->trust[4] = w->hardware = -1;
     w->disk = w->users = w->proc = w->network = w->init_pidfd = -1;
@@ -298,14 +310,14 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     *ret = aq; /* from here on teardown has something to tear down */
     inherit(true);
     if ((r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
-        (r = start_keeper(aq, err)) < 0 ||
-        (aq->world.privileged && (r = start_warden(aq, err)) < 0))
+        (r = start_keeper(aq, err)) < 0 || (w->privileged && (r = start_warden(aq, err)) < 0))
         return r;
     if (aq->world.privileged || geteuid() != 0) /* a root who becomes nobody has no way into them */
         make_groups(aq);
     /* Few users may make groups: for the others nobody need wait. */
-    if (!aq->world.privileged && aq->world.cgroup.into >= 0 && (r = start_warden(aq, err)) < 0)
+    if (!aq->warden && aq_has_warden(w) && (r = start_warden(aq, err)) < 0)
         return r;
+    close_fd(&w->warden[1]); /* its own is the last one */
     r = aq_message_send_groups(aq->control, &aq->world.cgroup, err);
     if (r == -EPIPE) { /* a keeper that failed has said why */
         aq_message m;
@@ -434,7 +446,6 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
     if ((r = aq_later_make(&aq->world, err)) < 0)
         return r;
     aq_cgroup_sweep(); /* what others left, now that we have time */
-    close_fd(&aq->calm[1]);
     if ((r = hear_end(aq, &m, err)) < 0)
         return r;
     aq->state = ENDED;
@@ -483,8 +494,8 @@ static void teardown(aq_aquarium *aq)
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);
-    close_fd(&aq->calm[0]);
-    close_fd(&aq->calm[1]);
+    close_fd(&aq->world.warden[0]);
+    close_fd(&aq->world.warden[1]);
     close_fd(&aq->world.control);
     close_fd(&aq->world.line);
     close_fd(&aq->life);

@@ -238,8 +238,8 @@ static int settle(aq_world *w, int init, aq_arena *a, char ***env, const char **
     if (r < 0 || (r = descriptors(w, &init, err)) < 0 || (r = limits(w, err)) < 0)
         return r;
     setsid();
-    umask(022);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     personality(ADDR_NO_RANDOMIZE); /* else the number of calls for memory is a matter of chance */
     if ((r = aq_late_wait(w, err)) < 0)
         return r;

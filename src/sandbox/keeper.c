@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -55,18 +56,20 @@ static int forget_stdio(const aq_plan *plan, aq_err *err)
 }
 
 /* What is not the keeper's business stays with the front: its descriptors, its terminal, its
- * signals. */
+ * signals, its mask for new files. */
 static int leave_front(aq_world *w, aq_err *err)
 {
-    int keep[12], r;
+    int keep[13], r;
     size_t n = 0;
     sigset_t none;
 
-    for (int sig = 1; sig < 32; sig++)
+    for (int sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    umask(022);
     setsid();
     prctl(PR_SET_NAME, "aquarium-keeper", 0, 0, 0);
     if ((r = forget_stdio(w->plan, err)) < 0)
@@ -74,6 +77,7 @@ static int leave_front(aq_world *w, aq_err *err)
     keep[n++] = w->control;
     keep[n++] = w->life;
     keep[n++] = w->stream;
+    keep[n++] = w->warden[0];
     if (w->line >= 0)
         keep[n++] = w->line;
     if (w->late.plan)
@@ -469,6 +473,19 @@ static void on_touch(void *arg)
         at->failed = 0; /* somebody killed it, or a limit did: told as that */
 }
 
+/* It began before init did, so that nobody waits long. */
+static int wait_for_warden(aq_world *w, aq_err *err)
+{
+    char byte = 0;
+
+    while (aq_has_warden(w) && read(w->warden[0], &byte, 1) < 0 && errno == EINTR)
+        ;
+    close(w->warden[0]);
+    return !aq_has_warden(w) || byte == AQ_WARDEN_LOCKED
+               ? 0
+               : aq_fail(err, -EPIPE, "the warden did not lock itself in");
+}
+
 /* It runs in nothing less than a finished world. */
 static int finish_world(aq_world *w, aq_err *err)
 {
@@ -476,6 +493,8 @@ static int finish_world(aq_world *w, aq_err *err)
 
     while (r == 0 && !w->sealed)
         r = hear_inside(w, err);
+    if (r == 0)
+        r = wait_for_warden(w, err);
     aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
     if (r == 0 && (w->early || !aq_container_watch))
         r = fill(w, err);

@@ -110,6 +110,7 @@ typedef struct aq_world {
     int control;       /* the keeper's end */
     int life;          /* open in keeper and init as long as they live */
     int stream;        /* a memory file for the observation */
+    int warden[2];     /* a pipe: the warden tells the keeper that it is locked */
     int line;          /* the keeper's end of the internet's line; net.h */
     int trust[5];      /* init's: the host's bundle of authorities; ours, and Java's: file, mount */
     int inner, outer;  /* between init or payload (inner) and keeper (outer) */
@@ -157,6 +158,15 @@ typedef struct aq_message {
     uint64_t length;
     char text[AQ_TEXT];
 } aq_message;
+
+/* Warden → keeper, a byte: nothing can be asked of it any more. */
+enum { AQ_WARDEN_LOCKED = 'L' };
+
+/* Whoever has groups has a warden, and root before it makes them. */
+static inline bool aq_has_warden(const aq_world *w)
+{
+    return w->privileged || w->cgroup.into >= 0;
+}
 
 /* Keeper → init, a byte: write the files. The line's end: reap, nobody wants them any more. While
  * it reaps init knows one more order, a signal: make the tree of /sys; it answers with a byte. */

@@ -1,15 +1,20 @@
-/* Runs a command in a world of the container backend, without an observer, and writes what came of
- * it as JSON. What the escape tests, the kill tests and the measurements drive. run_world [--json
- * FILE] [--limit NAME=N] [--share FROM:TO] [--rootfs DIR] [--cwd DIR] [--env N=V] -- CMD… */
+/* Runs a command in a world of the container backend, watched as ever but without a machine made up
+ * around it, and writes what came of it as JSON. What the escape tests, the kill tests and the
+ * measurements drive. run_world [--json FILE] [--limit NAME=N] [--share FROM:TO] [--rootfs DIR]
+ * [--cwd DIR] [--env N=V] [--full] -- CMD…; --full: the payload's last lock finds no room. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "model/observation.h"
 #include "sandbox/backend.h"
+#include "sandbox/watch.h"
 
 enum { MOST = 16 };
 
@@ -69,6 +74,34 @@ static int take(order *o, const char *name, char *value)
     return 0;
 }
 
+/* ---- a payload that cannot be locked ---- */
+
+static const aq_watch *real;
+
+/* Fills the room that the kernel has for the filters of one process, and then asks for the last. */
+static int enter_full(aq_err *err)
+{
+    static struct sock_filter code[4000];
+    struct sock_fprog f = {.filter = code};
+
+    for (size_t i = 0; i < sizeof code / sizeof *code; i++)
+        code[i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    for (f.len = sizeof code / sizeof *code; f.len > 0; f.len /= 2)
+        while (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &f, 0, 0) == 0)
+            ;
+    return real->enter(err);
+}
+
+static void leave_no_room(void)
+{
+    static aq_watch full;
+
+    real = aq_container_watch;
+    full = *real;
+    full.enter = enter_full;
+    aq_container_watch = &full;
+}
+
 static int parse(int argc, char **argv, order *o)
 {
     int i = 1;
@@ -76,6 +109,8 @@ static int parse(int argc, char **argv, order *o)
     for (; i < argc && strcmp(argv[i], "--") != 0; i += 2) {
         if (strcmp(argv[i], "--probe") == 0)
             o->probe = true, i--;
+        else if (strcmp(argv[i], "--full") == 0)
+            leave_no_room(), i--;
         else if (i + 1 >= argc || take(o, argv[i], argv[i + 1]) < 0)
             return -1;
     }

@@ -4,6 +4,7 @@ acts reach the world itself."""
 import ctypes
 import os
 import pathlib
+import select
 import signal
 import struct
 import subprocess
@@ -17,6 +18,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 libc.ptrace.restype = ctypes.c_long
 ATTACH, DETACH, GETREGS, SETREGS, SYSCALL, CONT, OPTIONS = 16, 17, 12, 13, 24, 7, 0x4200
+TRACEME, EVENT_MESSAGE, TRACE_FORKS = 0, 0x4201, 2
 RAX, RDX, RSI, RDI, ORIG, RIP, RSP = 10, 12, 13, 14, 15, 16, 19
 ARGS = (RDI, RSI, RDX, 7, 9, 8)
 KILL, SOCKET, OPENAT, VM_READ, PIDFD_OPEN, PIDFD_GETFD, PTRACE = 62, 41, 257, 310, 434, 438, 101
@@ -122,6 +124,48 @@ def test_our_own_processes_have_given_up(world):
     assert net[0] == net[1] != net[2]
     users = [os.readlink(f"/proc/{p}/ns/user") for p in (world.keeper, world.payload, "self")]
     assert users[0] != users[1] and (users[0] != users[2]) == (world.user == "plain")
+
+
+def children_held(front, count):
+    """Of a front that traces itself for us: its first children, each before its first step."""
+    _, stopped = os.waitpid(front.pid, 0)
+    assert os.WIFSTOPPED(stopped)
+    libc.ptrace(OPTIONS, front.pid, None, TRACE_FORKS)
+    held = []
+    while len(held) < count:
+        libc.ptrace(CONT, front.pid, None, None)
+        _, stopped = os.waitpid(front.pid, 0)
+        assert os.WIFSTOPPED(stopped), stopped
+        if stopped >> 16:
+            child = ctypes.c_ulong()
+            libc.ptrace(EVENT_MESSAGE, front.pid, None, ctypes.byref(child))
+            os.waitpid(child.value, 0x40000000)
+            held.append(child.value)
+    return held
+
+
+def test_nobody_begins_before_the_warden_is_locked(as_root):
+    front = subprocess.Popen(as_root.command("sh", "-c", "echo up; cat"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             preexec_fn=lambda: libc.ptrace(TRACEME, 0, None, None))
+    try:
+        keeper, warden = children_held(front, 2)
+        libc.ptrace(DETACH, keeper, None, None)
+        libc.ptrace(DETACH, front.pid, None, None)
+        assert not select.select([front.stdout], [], [], 1)[0]
+        libc.ptrace(DETACH, warden, None, None)
+        assert front.stdout.readline() == b"up\n"
+        assert comm(warden) == "aquarium-warden" and status(warden)["Seccomp"] == "2"
+    finally:
+        front.kill()
+        front.wait()
+
+
+def test_a_payload_that_cannot_be_locked_never_begins(worlds):
+    said, out = worlds.run("echo", "begun", options=["--full"])
+    assert said is None and worlds.status == 70 and out == ""
+    assert worlds.stderr == ("run_world: backend container: wait: cannot install the system call filter: "
+                             "Cannot allocate memory\n")
+    assert worlds.run("echo", "begun")[1] == "begun\n"  # the twin
 
 
 def test_a_taken_keeper_reaches_the_world_and_nothing_else(world):
