@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "kernel/allowance.h"
 
 static size_t option_count(const aq_command *c)
 {
@@ -56,7 +57,10 @@ int aq_say_usage(const aq_command *c, const char *fmt, ...)
 
 int aq_say_failed(const aq_err *err)
 {
-    fprintf(stderr, "aquarium: %s\n", err->text[0] ? err->text : "failed");
+    char hint[128];
+
+    fprintf(stderr, "aquarium: %s%s\n", err->text[0] ? err->text : "failed",
+            aq_allowance_hint(err->code, hint, sizeof hint));
     return AQ_EXIT_OURS;
 }
 

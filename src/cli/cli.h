@@ -83,8 +83,9 @@ extern const char aq_verdict_exits[];
 int aq_say_usage(const aq_command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int aq_say_failed(const aq_err *err);
 
-/* First of all: nothing that is opened takes the place of a standard stream, and a reader who goes
- * away is an error like others. */
+/* First of all: nothing that is opened takes the place of a standard stream; a reader who goes away
+ * and a file that may not grow are errors like others; we take what we need of the caller's
+ * limits. */
 void aq_begin(void);
 
 /* Opens the state folder of --state; with `make` an absent one is made. AQ_PARSE_RUN, or the status

@@ -394,6 +394,15 @@ static int check_rootfs(const request *q, const char *path)
     return AQ_PARSE_RUN;
 }
 
+static int check_input(const request *q)
+{
+    struct stat st;
+
+    if (q->plan.has_input && fstat(q->plan.input, &st) == 0 && S_ISDIR(st.st_mode))
+        return aq_say_usage(q->command, "--stdin: standard input is a folder");
+    return AQ_PARSE_RUN;
+}
+
 static int check_words(const request *q)
 {
     const char *rootfs = option(q, "rootfs");
@@ -409,6 +418,8 @@ static int check_words(const request *q)
         strcmp(colour, "never") != 0)
         return aq_say_usage(q->command, "--color %.60s: auto, always or never", colour);
     if (rootfs && check_rootfs(q, rootfs) != AQ_PARSE_RUN)
+        return AQ_EXIT_USAGE;
+    if (check_input(q) != AQ_PARSE_RUN)
         return AQ_EXIT_USAGE;
     return check_records(q);
 }

@@ -10,15 +10,24 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "kernel/allowance.h"
 
 /* Where 0, 1 or 2 is closed the next file that is opened gets its number, and what is said to the
- * user would go into it. */
+ * user would go into it. What takes its place ends at once, and cannot be written: an output that
+ * is lost is told as one. */
 void aq_begin(void)
 {
+    aq_err err = {0};
+
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_RDWR : O_RDONLY) != fd)
             _exit(AQ_EXIT_OURS);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* else a child is gone before we hear of it */
+    if (aq_allowance_take(&err) < 0)
+        _exit(aq_say_failed(&err));
 }
 
 bool aq_colour(const char *choice, int fd)

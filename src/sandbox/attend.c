@@ -187,9 +187,9 @@ static bool fill(aq_attendant *a, aq_stream *s)
     if (s->from < 0 || s->end == sizeof s->pending)
         return false;
     n = read(s->from, s->pending + s->end, sizeof s->pending - s->end);
-    if (n < 0)
-        return false; /* EAGAIN, EINTR: later */
-    if (n == 0) {
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false; /* later */
+    if (n <= 0) {     /* an input that cannot be read has ended */
         close_stream(s);
         return true;
     }

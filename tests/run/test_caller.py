@@ -1,0 +1,199 @@
+"""Callers of every kind: limits that they set, descriptors that they closed, signals that they ignore,
+folders that are gone, terminals that go away. A run works, or one line says what to do."""
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from test_left import runner  # fixture: as root and as a plain user
+
+SOFT = {  # a habit of the caller's: raised
+    "files": "ulimit -Sn 20", "size": "ulimit -Sf 1", "stack": "ulimit -Ss 64", "memory": "ulimit -Sv 20000"}
+HARD = {  # a border: said
+    "files": ("ulimit -n 20", "at most 20 open files here (ulimit -n)"),
+    "size": ("ulimit -f 100", "at most 100 KB in a file here (ulimit -f)"),
+    "no size": ("ulimit -f 0", "at most 0 KB in a file here (ulimit -f)"),
+    "stack": ("ulimit -s 64", "at most 64 KB of stack here, and 192 are needed: ulimit -s"),
+    "memory": ("ulimit -v 20000", "at most 20000 KB of memory here (ulimit -v)"),
+    "processes": ("ulimit -u 1", "at most 1 processes of yours here (ulimit -u"),
+    "time": ("ulimit -t 1", "a process may use a processor for 1 s here (ulimit -t)")}
+BUSY = "import os\nos.listdir('/')\nfor i in range(1000000): os.getppid()"
+
+
+def called(runner, before, *command, options=(), after="", **more):
+    """A run by a shell that first does something to itself."""
+    words = [str(runner.program), "run", "--quarantine", "--quiet", *options, "--", *command]
+    drop = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+    return subprocess.run([*(drop if runner.user == "plain" and os.geteuid() == 0 else []), "bash", "-c",
+                           f'{before}\n"$@" {after}', "-", *words], cwd=runner.place, capture_output=True,
+                          timeout=60, **more)
+
+
+@pytest.mark.parametrize("name", SOFT)
+def test_a_soft_limit_is_no_border(runner, name):
+    done = called(runner, SOFT[name], "sh", "-c", "ls -d /; ulimit -n; ulimit -s")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"/\n1024\n8192\n", b"")
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_a_hard_limit_is_said(runner, name):
+    before, text = HARD[name]
+    done = called(runner, before, "/usr/bin/python3", "-c", BUSY)
+    assert done.returncode == 70 and done.stdout == b"", done
+    assert text.encode() in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+
+
+def test_a_record_that_may_not_grow_is_said(runner):
+    events = runner.place.parent / "acts.jsonl"
+    done = called(runner, "ulimit -Sf 1", "ls", "-d", "/", options=("--events", str(events)))
+    assert done.returncode == 70 and not events.exists()
+    assert b"acts.jsonl: File too large; at most 1 KB in a file here (ulimit -f)\n" in done.stderr
+
+
+def test_closed_streams(runner):
+    assert called(runner, "", "cat", options=("--stdin",), after="<&-").returncode == 0
+    assert called(runner, "", "true", after="<&- >&- 2>&-").returncode == 0
+    done = called(runner, "", "echo", "lost", after=">&-")
+    assert done.returncode == 70 and b"could be passed on: Bad file descriptor" in done.stderr
+    done = called(runner, "", "true", options=("--json",), after=">&-")
+    assert done.returncode == 70 and b"standard output: Bad file descriptor" in done.stderr
+    done = called(runner, "", "cat", options=("--stdin",), after="</")
+    assert done.returncode == 64 and b"standard input is a folder" in done.stderr
+
+
+def test_a_reader_that_leaves(runner):
+    done = called(runner, "set -o pipefail", "seq", "100000", after="| head -1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"1\n", b"")
+
+
+def test_odd_surroundings(runner):
+    """The mask for new files, folders and variables are the world's own."""
+    inside = "umask; echo $LANG $TMPDIR; touch a && stat -c %a a; mktemp -u | cut -c1-5"
+    for before in ("umask 777", "unset HOME PATH", "export LANG=xx_YY.odd LC_ALL=none TMPDIR=/nowhere", "cd /",
+                   "mkdir gone; cd gone; rmdir ../gone", "mkdir -p closed; cd closed; chmod 0 ."):
+        done = called(runner, before, "sh", "-c", inside)
+        assert done.stdout == b"0022\nC.UTF-8 /tmp\n644\n/tmp/\n", (before, done)
+
+
+@pytest.mark.parametrize("way", ["ignored", "blocked"])
+def test_signals_of_the_caller(runner, way):
+    """What the caller ignores or blocks is not so inside, and children are heard of."""
+    every = [s for s in range(1, signal.NSIG) if s not in (signal.SIGKILL, signal.SIGSTOP, 32, 33)]
+
+    def before():
+        if way == "blocked":
+            signal.pthread_sigmask(signal.SIG_BLOCK, every)
+        for s in every if way == "ignored" else []:
+            signal.signal(s, signal.SIG_IGN)
+    code = "sleep 1; (exit 3); echo $?; yes | head -1; grep -E 'Sig(Blk|Ign)' /proc/self/status; timeout 5 sleep 9; echo $?"
+    done = called(runner, "", "sh", "-c", code, preexec_fn=before)
+    assert done.stdout == b"3\ny\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n124\n", done
+
+
+def test_a_folder_of_many_files(runner):
+    for i in range(10000):
+        (runner.place / f"file-{i}").touch()
+    done = called(runner, "", "sh", "-c", "ls | wc -l; echo x >file-7")
+    assert (done.returncode, done.stdout) == (0, b"10000\n"), done.stderr
+
+
+# ---- terminals ----
+
+
+def left(runner):
+    """Our processes that are still there."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and os.readlink(f"/proc/{entry}/exe").startswith(str(runner.program)):
+                found.add(entry)
+        except OSError:
+            continue
+    return found
+
+
+def groups(pid):
+    return [f for _, folders, _ in os.walk("/sys/fs/cgroup") for f in folders
+            if f.startswith("aquarium-") and f.split("-")[2] == str(pid)]
+
+
+def read_all(fd):
+    seen, end = b"", time.monotonic() + 30
+    while select.select([fd], [], [], max(end - time.monotonic(), 0))[0]:
+        try:
+            piece = os.read(fd, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    return seen
+
+
+def on_a_terminal(runner, wait, key, command):
+    """Starts it on a terminal of its own, waits for so long (or for the text), and types a key or hangs up."""
+    words = [str(runner.program), "run", "--quarantine", "--stdin", "--", *command]
+    begun, begins = os.pipe()  # the second end closes when the program is executed
+    pid, fd = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if runner.user == "plain" and os.geteuid() == 0:
+            os.setgroups([])
+            os.setresgid(12345, 12345, 12345)
+            os.setresuid(12345, 12345, 12345)
+        os.chdir(runner.place)
+        os.execv(words[0], words)
+    os.close(begins)
+    assert os.read(begun, 1) == b""
+    os.close(begun)
+    if isinstance(wait, bytes):
+        seen = b""
+        while wait not in seen:
+            seen += os.read(fd, 4096)
+    else:
+        time.sleep(wait)
+    if key:
+        os.write(fd, key)
+    else:
+        os.close(fd)
+    return pid, fd
+
+
+STAGES = [0, 0.001, 0.003, 0.006, 0.01, 0.02, b"begun"]
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x1c", None], ids=["interrupt", "quit", "hang-up"])
+def test_a_terminal_ends_it_at_every_stage(runner, key):
+    for stage in STAGES:
+        pid, fd = on_a_terminal(runner, stage, key, ["sh", "-c", "echo begun; cat"])
+        said = read_all(fd) if key else b""
+        end = time.monotonic() + 20
+        while (done := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+            time.sleep(0.005)
+        assert done[0] == pid, (stage, said)
+        assert os.WIFSIGNALED(done[1]), (stage, done, said)
+        assert os.WTERMSIG(done[1]) in {b"\x03": (signal.SIGINT,), b"\x1c": (signal.SIGQUIT,)}.get(key, (signal.SIGHUP,))
+        if key:
+            os.close(fd)
+        while (left(runner) or groups(pid)) and time.monotonic() < end:
+            time.sleep(0.005)
+        assert not left(runner) and not groups(pid), stage
+
+
+def test_a_stopped_run_goes_on(runner):
+    """Ctrl-Z stands still in front of the user; the world may go on, and its end is told after."""
+    for stage in STAGES:
+        pid, fd = on_a_terminal(runner, stage, b"\x1a", ["sh", "-c", "echo begun; sleep 5; echo after"])
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            os.kill(pid, signal.SIGCONT)
+        said = read_all(fd)
+        if os.WIFSTOPPED(status):
+            _, status = os.waitpid(pid, 0)
+        os.close(fd)
+        assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (stage, said)
+        assert b"after" in said + (b"after" if isinstance(stage, bytes) else b"") and b"with status 0" in said, (stage, said)
