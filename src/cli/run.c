@@ -3,6 +3,7 @@
  * the programs of the base and the folders that were shared, and nothing that it writes stays. */
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,11 +277,12 @@ static int take_names(request *q)
     return AQ_PARSE_RUN;
 }
 
-/* While the backend makes the world around them. */
+/* While the backend makes the world around them. The decoys themselves stay with us: the arena is
+ * read by others too. */
 static int make_outline(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
 {
     request *q = arg;
-    int r = aq_world_outline(a, &q->world, aq_quarantine_at_once, err);
+    int r = aq_world_outline(q->arena, &q->world, aq_quarantine_at_once, err);
 
     if (r < 0)
         return r;
@@ -292,7 +294,7 @@ static int make_outline(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
 static int make_decoys(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
 {
     request *q = arg;
-    int r = aq_world_make(a, &q->world, err);
+    int r = aq_world_make(q->arena, &q->world, err);
 
     if (r < 0)
         return r;
@@ -302,9 +304,27 @@ static int make_decoys(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
     return 0;
 }
 
+/* What is wrong with a pack is told before anything begins. */
+static int check_pack(request *q)
+{
+    aq_world_choice tried = q->world;
+    aq_arena *a = aq_arena_new();
+    aq_err err = {0};
+    int r;
+
+    mallopt(M_PERTURB, 1); /* nothing of it is left where a child could find it */
+    r = aq_world_make(a, &tried, &err);
+    aq_arena_free(a);
+    mallopt(M_PERTURB, 0);
+    if (r < 0)
+        fprintf(stderr, "aquarium: %s\n", err.text);
+    return r < 0 ? AQ_EXIT_USAGE : AQ_PARSE_RUN;
+}
+
 static int take_world(request *q)
 {
     const char *side = option(q, "world"), *start = option(q, "start");
+    bool whole;
     int r;
 
     if (side && strcmp(side, "none") == 0)
@@ -316,7 +336,7 @@ static int take_world(request *q)
         return aq_say_usage(q->command, "--world is A, B or none, not '%.40s'", side);
     q->world = (aq_world_choice){.seed = option(q, "seed"),
                                  .packs = option(q, "pack"),
-                                 .later = !option(q, "pack"),
+                                 .later = true,
                                  .side = side && *side == 'B' ? AQ_SIDE_B : AQ_SIDE_A};
     if (start && aq_time_parse(start, &q->world.start) < 0)
         return aq_say_usage(q->command, "--start %.60s: a time is written 2026-05-01T09:00:00Z",
@@ -325,14 +345,17 @@ static int take_world(request *q)
     if (r != AQ_PARSE_RUN)
         return r;
     q->plan.tree = aq_world_tree(q->arena);
-    if (!q->world.later) { /* what is wrong with a pack is told before anything begins */
-        aq_quarantine_plan(q->arena, q->world.decoys, &q->plan);
-        aq_quarantine_resolve(q->arena, q->names, q->name_count, &q->plan);
+    if (option(q, "pack") && (r = check_pack(q)) != AQ_PARSE_RUN)
         return r;
-    }
-    /* The folder to start in may be one of its folders: then they are made first. */
-    q->plan.late = option(q, "cwd") ? make_decoys : make_outline;
-    q->plan.later = option(q, "cwd") ? NULL : make_decoys;
+    /* The folder to start in may be one of its folders: then they are made first. What a private
+     * pack takes is not known ahead. */
+    whole = option(q, "cwd") || option(q, "pack");
+    q->plan.late = whole ? make_decoys : make_outline;
+    q->plan.later = whole ? NULL : make_decoys;
+    if (option(q, "seed")) /* others can read our command line */
+        memset((char *)(uintptr_t)option(q, "seed"), '*', strlen(q->world.secret));
+    q->plan.secret = q->world.secret;
+    q->plan.secret_len = strlen(q->world.secret);
     q->plan.late_arg = q;
     return r;
 }

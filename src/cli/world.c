@@ -27,14 +27,20 @@ static int choose_seed(const aq_command *c, aq_arena *a, aq_world_choice *w)
 {
     uint64_t random;
 
-    if (w->seed)
-        return seed_good(w->seed)
-                   ? AQ_PARSE_RUN
-                   : aq_say_usage(c, "--seed: 1 to %d letters, digits, dots, dashes and colons",
-                                  SEED_TEXT);
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        aq_panic("no random numbers");
-    w->seed = aq_arena_printf(a, "%016llx", (unsigned long long)random);
+    if (w->seed && !seed_good(w->seed))
+        return aq_say_usage(c, "--seed: 1 to %d letters, digits, dots, dashes and colons",
+                            SEED_TEXT);
+    if (w->seed) {
+        w->secret = aq_arena_strdup(a, w->seed);
+    } else {
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            aq_panic("no random numbers");
+        w->secret = aq_arena_alloc(a, 2 * sizeof random + 1);
+        for (size_t i = 0; i < 2 * sizeof random; i++, random = random << 4 | random >> 60)
+            w->secret[i] = "0123456789abcdef"[random >> 60];
+        explicit_bzero(&random, sizeof random);
+    }
+    w->seed = w->secret;
     return AQ_PARSE_RUN;
 }
 
@@ -91,6 +97,8 @@ int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
     seed = aq_seed_of_text(w->seed);
     if (w->start == 0)
         w->start = aq_seed_start(&seed, aq_now());
+    if (!w->check)
+        explicit_bzero(&seed, sizeof seed);
     if (!w->later && aq_world_make(a, w, &err) < 0)
         return say_wrong(&err);
     if (!w->check)

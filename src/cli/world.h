@@ -11,6 +11,7 @@ typedef struct aq_world_choice {
     int64_t start; /* of its clock; 0: as the seed says */
     bool check;    /* make the other world too, and see that they are twins */
     bool later;    /* only choose: aq_world_make is called when it is wanted */
+    char *secret;  /* the seed, where it lies in memory and nowhere else */
     const aq_pack *pack;
     const aq_decoys *decoys;
 } aq_world_choice;

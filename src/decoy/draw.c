@@ -28,6 +28,7 @@ aq_seed aq_seed_of_text(const char *text)
     aq_buf_adds(&all, text);
     d = aq_sha256(all.data, all.len);
     memcpy(s.b, d.b, sizeof s.b);
+    explicit_bzero(all.data, all.len); /* children must not find it */
     return s;
 }
 

@@ -78,6 +78,10 @@ typedef struct aq_plan {
      * lie in one of them. */
     int (*later)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
     void *late_arg;
+    /* A secret from which all of the world follows, its authority's key too. The backend takes it
+     * from the memory of whoever watches the program. */
+    char *secret;
+    size_t secret_len;
     uint64_t later_room;
     size_t later_count;
     const aq_package *package;
@@ -120,6 +124,8 @@ enum { AQ_EPLAN = EDOM };
 
 /* Is a file of this path needed before the program is started? */
 bool aq_plan_file_at_once(const char *path);
+/* In a child that must not know its secret. */
+void aq_plan_forget(const aq_plan *plan);
 /* Is it something that may be asked for? Looks at the plan alone; -AQ_EPLAN. */
 int aq_plan_check(const aq_plan *plan, aq_err *err);
 

@@ -81,6 +81,7 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     char byte;
 
     setsid();
+    aq_plan_forget(aq->world.plan);
     prctl(PR_SET_NAME, "aquarium-warden", 0, 0, 0);
     if (aq_process_close_but((int[]){aq->life, aq->world.warden[1]}, 2, &err) < 0)
         _exit(70);

@@ -68,6 +68,12 @@ static int check_file(const aq_plan *plan, const aq_plan_file *f, aq_err *err)
 }
 
 /* Only what the run owns: nothing of ours may reach into a share, which is the host's. */
+void aq_plan_forget(const aq_plan *plan)
+{
+    if (plan->secret)
+        explicit_bzero(plan->secret, plan->secret_len);
+}
+
 int aq_plan_check(const aq_plan *plan, aq_err *err)
 {
     uint64_t bytes = 0, most = aq_limits_filled(&plan->limits).most[AQ_LIMIT_DISK];

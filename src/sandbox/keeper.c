@@ -584,7 +584,10 @@ _Noreturn void aq_keeper_main(aq_world *w)
 {
     aq_arena *a = aq_arena_new();
     aq_err err = {0};
-    int r = keep(w, a, &err);
+    int r;
+
+    aq_plan_forget(w->plan);
+    r = keep(w, a, &err);
 
     if (r < 0)
         aq_message_failed(w->control, &err);

@@ -26,6 +26,13 @@ static bool given(const char *const *env, const char *row)
     return false;
 }
 
+/* Everything that a plan says is a copy: whoever reads the plan must not find the decoys beside it,
+ * for one of them is the key of the world's authority. */
+static const char *copy(aq_arena *a, const char *text)
+{
+    return text ? aq_arena_strdup(a, text) : NULL;
+}
+
 static void add_environment(aq_arena *a, const aq_decoys *d, aq_plan *plan)
 {
     const char **all;
@@ -36,7 +43,7 @@ static void add_environment(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     all = aq_arena_alloc(a, (d->env_count + own + 1) * sizeof *all);
     for (size_t i = 0; i < d->env_count; i++)
         if (!given(plan->env, d->env[i]))
-            all[n++] = d->env[i];
+            all[n++] = copy(a, d->env[i]);
     for (size_t i = 0; i < own; i++)
         all[n++] = plan->env[i];
     plan->env = all;
@@ -49,8 +56,8 @@ static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     for (size_t i = 0; i < d->file_count; i++) {
         const aq_decoy_file *f = &d->files[i];
 
-        all[i] = (aq_plan_file){.path = f->path,
-                                .data = f->data,
+        all[i] = (aq_plan_file){.path = copy(a, f->path),
+                                .data = f->data ? aq_arena_strndup(a, f->data, f->len) : NULL,
                                 .len = f->len,
                                 .mode = f->mode,
                                 .mtime = f->mtime,
@@ -59,6 +66,18 @@ static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     }
     plan->files = all;
     plan->file_count = d->file_count;
+}
+
+static const aq_machine *copy_machine(aq_arena *a, const aq_machine *of)
+{
+    aq_fact *facts = aq_arena_alloc(a, (of->fact_count + 1) * sizeof *facts);
+    aq_machine *m = aq_arena_alloc(a, sizeof *m);
+
+    for (size_t i = 0; i < of->fact_count; i++)
+        facts[i] = (aq_fact){copy(a, of->facts[i].name), copy(a, of->facts[i].value)};
+    *m = *of;
+    m->facts = facts;
+    return m;
 }
 
 /* ---- its internet ---- */
@@ -164,12 +183,12 @@ void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     add_environment(a, d, plan);
     add_files(a, d, plan);
     plan->world = aq_side_name(d->side);
-    plan->home = aq_decoys_fact(d, "person.home");
-    plan->machine = &d->machine;
-    plan->host = aq_decoys_fact(d, "host.name");
+    plan->home = copy(a, aq_decoys_fact(d, "person.home"));
+    plan->machine = copy_machine(a, &d->machine);
+    plan->host = copy(a, aq_decoys_fact(d, "host.name"));
     of->decoys = d;
     plan->internet = make_internet;
-    plan->authority = value_of(d, "authority.certificate");
+    plan->authority = copy(a, value_of(d, "authority.certificate"));
     add_keystore(a, d, plan);
     plan->internet_of = of;
 }
