@@ -53,7 +53,7 @@ static void put_rows(FILE *to, const aq_pack *p)
         put_template(to, f->path);
         fputc(',', to);
         put_template(to, f->body);
-        fprintf(to, ",%u,%u,%u},\n", f->mode, f->hours, f->folder);
+        fprintf(to, ",%u,%u,%u,%u},\n", f->mode, f->hours, f->kind, f->size);
     }
     fputs("};\nstatic const aq_pack_list lists[] = {\n", to);
     for (uint32_t i = 0; i < p->list_count; i++)

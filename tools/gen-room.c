@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     aq_arena *a = aq_arena_new();
     const aq_decoys *d = NULL;
     aq_err err = {0};
-    uint64_t room = 0;
+    uint64_t room = 0, large = 0;
     FILE *to = argc == 2 ? fopen(argv[1], "w") : NULL;
 
     if (!to || aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, 0, &d, &err) < 0) {
@@ -21,8 +21,10 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < d->file_count; i++)
-        room += (d->files[i].len + page - 1) / page * page;
-    fprintf(to, "enum { DECOYS_ROOM = %" PRIu64 ", DECOYS_FILES = %zu };\n", room, d->file_count);
+        *(d->files[i].large ? &large : &room) += (d->files[i].len + page - 1) / page * page;
+    fprintf(to,
+            "enum { DECOYS_ROOM = %" PRIu64 ", DECOYS_LARGE = %" PRIu64 ", DECOYS_FILES = %zu };\n",
+            room, large, d->file_count);
     aq_arena_free(a);
     return fclose(to) == 0 ? 0 : 1;
 }

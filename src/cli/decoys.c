@@ -56,10 +56,11 @@ static json_t *file_json(const aq_decoy_file *f)
     snprintf(mode, sizeof mode, "%04o", f->mode & 07777);
     j = json_pack("{s:s, s:s, s:s, s:s}", "path", f->path, "kind", f->folder ? "folder" : "file",
                   "mode", mode, "mtime", aq_time_str(f->mtime, time));
-    if (!f->folder) {
+    if (!f->folder)
+        json_object_set_new(j, "size", json_integer((json_int_t)f->len));
+    if (f->data) { /* a large file is not made to be summed up */
         aq_digest d = aq_sha256(f->data, f->len);
 
-        json_object_set_new(j, "size", json_integer((json_int_t)f->len));
         json_object_set_new(j, "sha256", json_string(aq_digest_hex(&d, hex)));
     }
     return j;
@@ -211,6 +212,18 @@ static void add_head(aq_buf *out, const aq_decoys *d, const char *seed, bool col
                 aq_side_name(d->side), d->count, d->file_count - folders, folders, d->env_count);
 }
 
+static int put_file(const aq_decoy_file *f, aq_err *err)
+{
+    aq_auto_free char *made = f->large ? aq_alloc(f->len + 1) : NULL;
+    aq_large large;
+
+    if (made) {
+        aq_large_begin(&large, f->path, f->large, f->len);
+        aq_large_more(&large, made, f->len);
+    }
+    return aq_put("-", made ? made : f->data, f->len, err);
+}
+
 /* ---- the command ---- */
 
 static int print_file(const aq_command *c, const aq_decoys *d, const char *path)
@@ -226,8 +239,7 @@ static int print_file(const aq_command *c, const aq_decoys *d, const char *path)
     aq_buf_adds(&full, path);
     for (size_t i = 0; i < d->file_count; i++)
         if (!d->files[i].folder && strcmp(d->files[i].path, aq_buf_str(&full)) == 0)
-            return aq_put("-", d->files[i].data, d->files[i].len, &err) < 0 ? aq_say_failed(&err)
-                                                                            : 0;
+            return put_file(&d->files[i], &err) < 0 ? aq_say_failed(&err) : 0;
     return aq_say_usage(c, "--file %.300s: the world has no such file", path);
 }
 

@@ -51,12 +51,13 @@ typedef struct aq_decoy {
 
 typedef struct aq_decoy_file {
     const char *path; /* absolute */
-    const char *data; /* NULL for a folder */
+    const char *data; /* NULL for a folder and a large file */
     size_t len;
     unsigned mode;
     int64_t mtime; /* seconds since 1970 */
     uint32_t mtime_ns;
     bool folder;
+    const uint8_t *large; /* the key of what a large file holds, 32 bytes; else NULL */
 } aq_decoy_file;
 
 typedef struct aq_decoys {
@@ -72,6 +73,17 @@ typedef struct aq_decoys {
     size_t env_count;
     aq_machine machine; /* what it says of itself */
 } aq_decoys;
+
+/* What a large file holds, from its begin on: its name says of which kind it is (a picture, a
+ * document, an archive, …), its key the rest. `left` is how much is still to come. */
+typedef struct aq_large {
+    uint64_t state[4];
+    uint64_t at, len;
+    int kind;
+    uint32_t crc;
+} aq_large;
+void aq_large_begin(aq_large *l, const char *path, const uint8_t key[static 32], uint64_t len);
+void aq_large_more(aq_large *l, void *to, size_t len); /* no more than is left */
 
 /* All of it lives in the arena. Fails only on what a private pack can do wrong: a value or a world
  * that is too long, two files of one path. */

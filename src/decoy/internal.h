@@ -66,6 +66,23 @@ void aq_url64(const void *data, size_t len, aq_buf *out);
 void aq_base64_lines(const void *data, size_t len, size_t width, aq_buf *out);
 void aq_put_u32(aq_buf *out, uint32_t n); /* big-endian */
 
+/* Goes on from `crc`, which is 0 at first. */
+uint32_t aq_crc32(uint32_t crc, const void *data, size_t len);
+
+/* history.c */
+typedef struct aq_history {
+    const char *root; /* folder of the project */
+    const char *text; /* the rows */
+    size_t len;
+    const aq_decoy_file *files; /* of the world */
+    size_t file_count;
+    int64_t (*when)(void *arg, uint32_t hours);
+    int (*add)(void *arg, const char *name, unsigned mode, const aq_buf *data); /* below .git */
+    void *arg;
+} aq_history;
+/* Adds what .git holds beside its settings; logs/HEAD comes last, a line for each commit. */
+int aq_history_make(const aq_history *h, aq_err *err);
+
 /* login.c */
 int aq_value_login(const aq_making *m, aq_buf *out, aq_err *err);
 

@@ -25,6 +25,12 @@ typedef struct value {
     size_t count;
 } value;
 
+/* A decoy that no row says: it comes out of the making. */
+typedef struct extra {
+    aq_decoy decoy;
+    struct extra *next;
+} extra;
+
 typedef struct maker {
     aq_arena *arena;
     const aq_pack *pack;
@@ -39,6 +45,8 @@ typedef struct maker {
     size_t places;  /* of all decoys */
     int64_t uptime; /* seconds */
     aq_buf scratch;
+    extra *extras, **last_extra;
+    size_t extra_count;
     bool (*wanted)(const char *name); /* only these, and no places; NULL: everything */
     aq_err *err;
 } maker;
@@ -323,9 +331,20 @@ static int add_parents(maker *k, const char *path, const aq_decoy_file *child)
     return 0;
 }
 
+/* Another content in each world, of one length. */
+static void make_large(maker *k, const aq_pack_file *row, aq_decoy_file *f)
+{
+    uint8_t *key = aq_arena_alloc(k->arena, 32);
+    aq_stream s = aq_stream_of(k->draws.own, pooled(k, row->source));
+
+    aq_stream_bytes(&s, key, 32);
+    f->large = key;
+    f->len = row->size;
+}
+
 static int make_file(maker *k, const aq_pack_file *row)
 {
-    aq_decoy_file f = {.mode = row->mode, .folder = row->folder};
+    aq_decoy_file f = {.mode = row->mode, .folder = row->kind == AQ_ROW_FOLDER};
     aq_place at = {.where = pooled(k, row->source)};
     int r = expand(k, row->path, at, AQ_DECOY_PATH);
 
@@ -344,7 +363,9 @@ static int make_file(maker *k, const aq_pack_file *row)
         return aq_fail(k->err, -EEXIST, "two files have the path %s", f.path);
     if ((r = add_parents(k, f.path, &f)) < 0)
         return r;
-    if (!row->folder) {
+    if (row->kind == AQ_ROW_LARGE)
+        make_large(k, row, &f);
+    if (row->kind == AQ_ROW_FILE) {
         at = (aq_place){.kind = AQ_PLACE_FILE, .where = f.path};
         if ((r = expand(k, row->body, at, AQ_DECOY_FILE)) < 0)
             return r;
@@ -359,6 +380,122 @@ static int make_file(maker *k, const aq_pack_file *row)
     return 0;
 }
 
+/* ---- histories ---- */
+
+typedef struct past {
+    maker *k;
+    const char *root, *name;
+    unsigned hours; /* how old the last commit is */
+} past;
+
+static int64_t past_when(void *arg, uint32_t hours)
+{
+    enum { HOUR = 3600, SPREAD = 2749 };
+    past *p = arg;
+
+    /* It is written into files, which say the same for every seed. */
+    p->hours = hours;
+    return p->k->out->start - 1 - (int64_t)hours * HOUR - (int64_t)hours * SPREAD % HOUR;
+}
+
+static void add_extra(maker *k, const char *name, const char *text, aq_place place)
+{
+    extra *x = aq_arena_alloc(k->arena, sizeof *x);
+    aq_place *at = aq_arena_alloc(k->arena, sizeof *at);
+
+    *at = place;
+    x->decoy = (aq_decoy){.name = name,
+                          .grade = AQ_GRADE_IDENTITY,
+                          .value = text,
+                          .len = strlen(text),
+                          .places = at,
+                          .place_count = 1};
+    *k->last_extra = x;
+    k->last_extra = &x->next;
+    k->extra_count++;
+}
+
+/* The names of commits and of their pack are values of this world alone. */
+static void name_commits(const past *p, const aq_decoy_file *log)
+{
+    enum { HEX = 40, NEW = HEX + 1 };
+    uint32_t line = 1;
+
+    for (const char *at = log->data, *end = at + log->len; at < end; line++) {
+        add_extra(p->k, aq_arena_printf(p->k->arena, "git.%s.commit_%u", p->name, line),
+                  aq_arena_strndup(p->k->arena, at + NEW, HEX),
+                  (aq_place){.kind = AQ_PLACE_FILE,
+                             .where = log->path,
+                             .line = line,
+                             .offset = (uint32_t)(at + NEW - log->data)});
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : end;
+    }
+}
+
+static void name_pack(const past *p, const aq_decoy_file *f)
+{
+    const char *from = strrchr(f->path, '-') + 1;
+
+    add_extra(
+        p->k, aq_arena_printf(p->k->arena, "git.%s.pack", p->name),
+        aq_arena_strndup(p->k->arena, from, strcspn(from, ".")),
+        (aq_place){.kind = AQ_PLACE_PATH, .where = f->path, .offset = (uint32_t)(from - f->path)});
+}
+
+static int past_add(void *arg, const char *name, unsigned mode, const aq_buf *data)
+{
+    past *p = arg;
+    maker *k = p->k;
+    size_t len = strlen(name);
+    aq_decoy_file f = {.path = aq_arena_printf(k->arena, "%s/.git/%s", p->root, name),
+                       .data = aq_arena_strndup(k->arena, data->data, data->len),
+                       .len = data->len,
+                       .mode = mode};
+    int r;
+
+    set_time(k, p->hours, &f);
+    if (find_file(k, f.path, strlen(f.path)))
+        return aq_fail(k->err, -EEXIST, "two files have the path %s", f.path);
+    if ((r = add_parents(k, f.path, &f)) < 0)
+        return r;
+    k->bytes += f.len;
+    add_file(k, f);
+    if (len > 5 && strcmp(name + len - 5, ".pack") == 0)
+        name_pack(p, &f);
+    if (strcmp(name, "logs/HEAD") == 0)
+        name_commits(p, &f);
+    return k->bytes > AQ_DECOY_WORLD
+               ? aq_fail(k->err, -EFBIG, "the files of the world have more than %d bytes",
+                         AQ_DECOY_WORLD)
+               : 0;
+}
+
+/* Its first line is what the project is called among the decoys. */
+static int make_history(maker *k, const aq_pack_file *row)
+{
+    past p = {.k = k};
+    aq_history h = {.when = past_when, .add = past_add, .arg = &p};
+    const char *text, *end;
+    int r = expand(k, row->path, (aq_place){.where = pooled(k, row->source)}, AQ_DECOY_PATH);
+
+    if (r < 0)
+        return r;
+    h.root = p.root = aq_arena_strdup(k->arena, aq_buf_str(&k->scratch));
+    if ((r = expand(k, row->body, (aq_place){.where = p.root}, AQ_DECOY_FILE)) < 0)
+        return r;
+    text = aq_arena_strndup(k->arena, aq_buf_str(&k->scratch), k->scratch.len);
+    end = strchr(text, '\n');
+    if (!end || !path_good(p.root))
+        return aq_fail(k->err, -EINVAL, "the history of %s has no name", p.root);
+    p.name = aq_arena_strndup(k->arena, text, (size_t)(end - text));
+    h.text = end + 1;
+    h.len = k->scratch.len - (size_t)(h.text - text);
+    h.files = k->files;
+    h.file_count = k->out->file_count;
+    return aq_history_make(&h, k->err);
+}
+
 /* Folders with a row of their own first: a mode must be known before what is inside. */
 static int make_files(maker *k)
 {
@@ -367,8 +504,11 @@ static int make_files(maker *k)
 
     for (int folder = 1; folder >= 0; folder--)
         for (uint32_t i = 0; i < p->file_count && r == 0; i++)
-            if ((int)p->files[i].folder == folder)
+            if (p->files[i].kind != AQ_ROW_HISTORY && folder == (p->files[i].kind == AQ_ROW_FOLDER))
                 r = make_file(k, &p->files[i]);
+    for (uint32_t i = 0; i < p->file_count && r == 0 && !k->wanted; i++)
+        if (p->files[i].kind == AQ_ROW_HISTORY)
+            r = make_history(k, &p->files[i]);
     k->out->files = k->files;
     return r;
 }
@@ -397,7 +537,7 @@ static int longer(const void *a, const void *b)
 static void list_decoys(maker *k)
 {
     const aq_pack *p = k->pack;
-    aq_decoy *all = aq_arena_alloc(k->arena, (p->decoy_count + 1) * sizeof *all);
+    aq_decoy *all = aq_arena_alloc(k->arena, (p->decoy_count + k->extra_count + 1) * sizeof *all);
     const aq_decoy **longest;
     size_t n = 0;
 
@@ -409,6 +549,8 @@ static void list_decoys(maker *k)
                                   .len = k->values[i].len,
                                   .places = list_places(k, &k->values[i]),
                                   .place_count = k->values[i].count};
+    for (const extra *x = k->extras; x; x = x->next)
+        all[n++] = x->decoy;
     longest = aq_arena_alloc(k->arena, (n + 1) * sizeof *longest);
     for (size_t i = 0; i < n; i++)
         longest[i] = &all[i];
@@ -423,6 +565,7 @@ static int make_all(maker *k, const aq_seed *seed, aq_side side, int64_t start,
 {
     int r = 0;
 
+    k->last_extra = &k->extras;
     k->out = aq_arena_alloc(k->arena, sizeof *k->out);
     *k->out = (aq_decoys){.seed = *seed, .side = side, .start = start};
     k->values = aq_arena_alloc(k->arena, (k->pack->decoy_count + 1) * sizeof *k->values);

@@ -438,9 +438,9 @@ static bool path_good(const char *path, size_t len)
     return true;
 }
 
-static int file_row(reader *r, bool folder)
+static int file_row(reader *r, aq_row_kind kind)
 {
-    aq_pack_file f = {.folder = folder};
+    aq_pack_file f = {.kind = kind};
     const char *path;
     uint32_t at;
     size_t len;
@@ -448,6 +448,8 @@ static int file_row(reader *r, bool folder)
 
     if (e == 0)
         e = take_number(r, "the age in hours", 10, AQ_PACK_HOURS, &f.hours);
+    if (e == 0 && kind == AQ_ROW_LARGE)
+        e = take_number(r, "the size in bytes", 10, AQ_DECOY_LARGE, &f.size);
     if (e < 0)
         return e;
     path = r->at;
@@ -459,7 +461,7 @@ static int file_row(reader *r, bool folder)
     f.source = pool_add(r->m, path, len);
     if ((e = take_template(r, false, &f.path)) < 0 || (e = put_row(r, FILES, &f, &at)) < 0)
         return e;
-    if (!folder)
+    if (kind == AQ_ROW_FILE || kind == AQ_ROW_HISTORY)
         r->open = FILES;
     r->current = at;
     return 0;
@@ -535,12 +537,16 @@ static int row(reader *r)
     if (len == 4 && memcmp(word, "fact", 4) == 0)
         return named_row(r, FACTS);
     if (len == 4 && memcmp(word, "file", 4) == 0)
-        return file_row(r, false);
+        return file_row(r, AQ_ROW_FILE);
     if (len == 6 && memcmp(word, "folder", 6) == 0)
-        return file_row(r, true);
+        return file_row(r, AQ_ROW_FOLDER);
+    if (len == 5 && memcmp(word, "large", 5) == 0)
+        return file_row(r, AQ_ROW_LARGE);
+    if (len == 7 && memcmp(word, "history", 7) == 0)
+        return file_row(r, AQ_ROW_HISTORY);
     if (len == 4 && memcmp(word, "list", 4) == 0)
         return list_row(r);
-    return wrong(r, "a row begins with decoy, env, fact, file, folder or list");
+    return wrong(r, "a row begins with decoy, env, fact, file, folder, large, history or list");
 }
 
 /* Names and values go to terminals and into JSON. */

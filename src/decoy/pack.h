@@ -52,6 +52,7 @@ enum {
     AQ_DECOY_VALUE = 16 << 10, /* bytes of one value */
     AQ_DECOY_FILE = 256 << 10, /* of one file */
     AQ_DECOY_WORLD = 4 << 20,  /* of all files */
+    AQ_DECOY_LARGE = 64 << 20, /* of a large one */
     AQ_DECOY_PATH = 1024,
     AQ_DECOY_PLACES = 1 << 16, /* of all decoys */
 };
@@ -85,10 +86,17 @@ typedef struct aq_pack_named {
     aq_template text;
 } aq_pack_named;
 
+typedef enum aq_row_kind {
+    AQ_ROW_FILE,
+    AQ_ROW_FOLDER,
+    AQ_ROW_LARGE,   /* a file of `size` bytes that its key says, and nobody writes before he must */
+    AQ_ROW_HISTORY, /* of a project: what its .git holds */
+} aq_row_kind;
+
 typedef struct aq_pack_file {
     uint32_t source; /* the path as it was written, offset */
     aq_template path, body;
-    uint32_t mode, hours, folder;
+    uint32_t mode, hours, kind, size;
 } aq_pack_file;
 
 typedef struct aq_pack_list {

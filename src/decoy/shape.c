@@ -23,19 +23,25 @@ const char *aq_decoys_fact(const aq_decoys *d, const char *name)
 
 void aq_decoys_redact(const aq_decoys *d, const char *text, size_t len, aq_buf *out)
 {
-    const aq_decoy *const *all = d->longest;
-    uint8_t begins[256] = {0};
+    /* For each first byte the decoys that begin with it, the longest first: numbers from 1. */
+    uint32_t first[256] = {0}, *next = aq_alloc((d->count + 1) * sizeof *next);
     size_t from = 0;
 
-    for (size_t i = 0; i < d->count; i++)
-        begins[(uint8_t)d->decoys[i].value[0]] = 1;
+    for (size_t i = d->count; i-- > 0;) {
+        uint8_t begin = (uint8_t)d->longest[i]->value[0];
+
+        next[i] = first[begin];
+        first[begin] = (uint32_t)i + 1;
+    }
     for (size_t at = 0; at < len;) {
         const aq_decoy *hit = NULL;
 
-        for (size_t i = 0; begins[(uint8_t)text[at]] && i < d->count && !hit; i++)
-            if (all[i]->len <= len - at && all[i]->len > 0 && all[i]->value[0] == text[at] &&
-                memcmp(all[i]->value, text + at, all[i]->len) == 0)
-                hit = all[i];
+        for (uint32_t i = first[(uint8_t)text[at]]; i && !hit; i = next[i - 1]) {
+            const aq_decoy *y = d->longest[i - 1];
+
+            if (y->len <= len - at && y->len > 0 && memcmp(y->value, text + at, y->len) == 0)
+                hit = y;
+        }
         if (!hit) {
             at++;
             continue;
@@ -45,6 +51,7 @@ void aq_decoys_redact(const aq_decoys *d, const char *text, size_t len, aq_buf *
         from = at += hit->len;
     }
     aq_buf_add(out, text + from, len - from);
+    free(next);
 }
 
 /* ---- comparing ---- */

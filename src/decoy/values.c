@@ -37,15 +37,20 @@ void aq_base64_lines(const void *data, size_t len, size_t width, aq_buf *out)
 
 /* ---- tokens of code hosts: six digits to the base 62 of a CRC-32 ---- */
 
-static uint32_t crc32(const char *s, size_t len)
+uint32_t aq_crc32(uint32_t crc, const void *data, size_t len)
 {
-    uint32_t crc = UINT32_MAX;
+    static uint32_t table[256];
+    const uint8_t *s = data;
 
-    for (size_t i = 0; i < len; i++) {
-        crc ^= (uint8_t)s[i];
+    for (uint32_t i = 1; !table[255] && i < 256; i++) {
+        uint32_t c = i;
+
         for (int k = 0; k < 8; k++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320U : 0);
+            c = c >> 1 ^ (c & 1 ? 0xedb88320U : 0);
+        table[i] = c;
     }
+    for (crc = ~crc; len--; s++)
+        crc = crc >> 8 ^ table[(crc ^ *s) & 0xff];
     return ~crc;
 }
 
@@ -54,7 +59,7 @@ int aq_value_crc62(const aq_making *m, aq_buf *out, aq_err *err)
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const char *mark = memrchr(m->text, '_', m->len);
     const char *from = mark ? mark + 1 : m->text;
-    uint32_t crc = crc32(from, m->len - (size_t)(from - m->text));
+    uint32_t crc = aq_crc32(0, from, m->len - (size_t)(from - m->text));
     char sum[6];
 
     (void)err;

@@ -249,6 +249,8 @@ void aq_shape_look(aq_tracer *t, aq_task *k)
             continue;
         }
     }
+    if (t->disk)
+        aq_large_moves(t, k);
 }
 
 /* The texts that look kept, in order. */

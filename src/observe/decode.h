@@ -92,6 +92,11 @@ extern const aq_op aq_ops[];
 extern const size_t aq_op_count;
 
 /* The looks and notes that calls.def names. */
+/* face_large.c, of files whose content comes late: `name` was opened, or changes; with `below` all
+ * that lies in it. The current call may change a path. */
+void aq_large_needed(aq_tracer *t, aq_task *k, const char *name, bool below);
+void aq_large_moves(aq_tracer *t, aq_task *k);
+
 typedef void aq_looker(aq_tracer *t, aq_task *k);
 typedef void aq_noter(aq_tracer *t, aq_task *k, long result);
 /* decode_file.c */

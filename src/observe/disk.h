@@ -51,6 +51,7 @@ struct aq_disk {
     uint32_t numbers, number_cap, others; /* others: of them, what is no file of the host */
     aq_stamp *stamp;                      /* a table by ino */
     uint32_t stamps, stamp_cap, hand;
+    uint64_t late;       /* bytes that large files took since; face_large.c */
     bool full;           /* said so */
     aq_listing *listing; /* the last folder that was listed */
 };
@@ -80,6 +81,9 @@ int64_t aq_times_now(const aq_tracer *t);
 /* Puts the times to show into `s`, which has the kernel's; `shown`: the number that it shows. */
 void aq_times_show(aq_tracer *t, aq_task *k, const char *name, uint64_t shown, struct statx *s);
 void aq_times_read(aq_tracer *t, aq_task *k, uint64_t ino); /* of a writable place */
+/* We wrote to the file ourselves: it keeps the times that it had, which are all the same one.
+ * False: it is empty. */
+bool aq_times_keep(aq_tracer *t, aq_task *k, const char *name, int64_t written);
 /* A call has ended well: keeps what it did to times and names. */
 void aq_times_done(aq_tracer *t, aq_task *k, long result);
 /* Before an open that may make a file: was it there? */
@@ -91,6 +95,10 @@ void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, b
 
 /* What a link of /proc leads to, as it is shown. False: nobody may know. */
 bool aq_disk_look(aq_tracer *t, aq_task *k, const char *link, struct statx *ret);
+
+/* face_large.c */
+/* Is it one that has no content yet? Then it takes as much of the disk as if. */
+bool aq_large_hollow(const aq_tracer *t, const struct statx *s);
 
 /* face_list.c */
 void aq_listing_free(aq_listing *l);

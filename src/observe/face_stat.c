@@ -105,6 +105,8 @@ static void show_size(aq_tracer *t, aq_task *k, const aq_place *p, struct statx 
         s->stx_blocks = s->stx_size / SECTOR;
     } else if (S_ISLNK(s->stx_mode)) {
         s->stx_blocks = s->stx_size < FAST_LINK ? 0 : BLOCK / SECTOR;
+    } else if (aq_large_hollow(t, s)) {
+        s->stx_blocks = (s->stx_size + BLOCK - 1) / BLOCK * (BLOCK / SECTOR);
     }
 }
 
@@ -396,7 +398,9 @@ static void show_disk(const aq_tracer *t, const struct statfs *real, struct stat
     uint64_t sectors = aq_machine_number(m, "disk.sectors", 976773168);
     uint64_t swap = aq_machine_number(m, "swap.total_kb", 0) * 2;
     uint64_t blocks = (sectors - swap - EFI_SECTORS) / (BLOCK / SECTOR), whole;
-    uint64_t used = real->f_type == TMPFS_MAGIC ? (uint64_t)(real->f_blocks - real->f_bfree) : 0;
+    uint64_t used = real->f_type == TMPFS_MAGIC
+                        ? (uint64_t)(real->f_blocks - real->f_bfree) - t->disk->late / BLOCK
+                        : 0;
     uint64_t made = real->f_type == TMPFS_MAGIC ? (uint64_t)(real->f_files - real->f_ffree) : 0;
 
     whole = blocks - blocks / 60; /* inodes and journal */

@@ -243,6 +243,20 @@ static bool inode_of(aq_tracer *t, aq_task *k, const char *name, struct stat *s)
            aq_disk_in_space(t, k, (uint64_t)s->st_dev);
 }
 
+bool aq_times_keep(aq_tracer *t, aq_task *k, const char *name, int64_t written)
+{
+    struct stat at;
+    aq_stamp *s = inode_of(t, k, name, &at) ? stamp_of(t, k, (uint64_t)at.st_ino) : NULL;
+
+    if (!s || at.st_size == 0)
+        return false;
+    for (int64_t **each = (int64_t *[]){&s->read, &s->written, &s->changed, &s->born, NULL}; *each;
+         each++)
+        if (**each == AQ_TIME_OWN)
+            **each = written;
+    return true;
+}
+
 static void touch_name(aq_tracer *t, aq_task *k, const char *name, act what)
 {
     struct stat s;

@@ -179,6 +179,8 @@ aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
         k->seen = 0; /* at once */
         return AQ_STEP_PARKED;
     }
+    if (*result >= 0 && t->disk)
+        aq_large_needed(t, k, aq_fd_of(t, k, (int)*result)->name, false);
     if (!t->named_pipes)
         return AQ_STEP_RUN;
     if (k->waits && *result == -ENXIO && (flags_of(k) & O_ACCMODE) == O_WRONLY) {

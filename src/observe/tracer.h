@@ -55,6 +55,12 @@ typedef struct aq_tracer_plan {
     void (*touch)(void *arg);
     /* Called once, before the first look into /sys, which may be empty until then. May be NULL. */
     void (*hardware)(void *arg);
+    /* Called when a file was opened, and before a file or folder (`below`: with all in it) gets
+     * another name, size or time: the first large file there that has no content yet gets it.
+     * False: there is none. Else says which one it is, when it was written (ns since 1970), and how
+     * long it is. May be NULL. */
+    bool (*large)(void *arg, const char *name, bool below, const char **path, int64_t *written,
+                  uint64_t *len);
     /* Asks the outside for the machine's network, or for the internet behind it, which then says
      * hello on `line` (internet/line.h). May be NULL: there is none. */
     int (*reach)(void *arg, bool internet, aq_err *err);

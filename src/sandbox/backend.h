@@ -33,11 +33,17 @@ typedef struct aq_share {
     bool writable;         /* writes go to the run's own space, never to the host */
 } aq_share;
 
+/* Takes a part of a file; 0, or what is wrong. */
+typedef int (*aq_plan_take)(void *arg, const void *data, size_t len);
+
 /* A file or folder that the world has from the start: below a writable place, or a file in /etc. */
 typedef struct aq_plan_file {
     const char *path; /* absolute */
     const char *data;
     size_t len;
+    /* Of a large file, which is written when somebody opens it: says what it holds, part by part,
+     * from its begin on; `data` is a matter of its own. NULL: `data` is the content. */
+    int (*say)(const struct aq_plan_file *f, aq_plan_take take, void *arg);
     unsigned mode;
     int64_t mtime; /* seconds since 1970 */
     uint32_t mtime_ns;
@@ -82,7 +88,7 @@ typedef struct aq_plan {
      * from the memory of whoever watches the program. */
     char *secret;
     size_t secret_len;
-    uint64_t later_room;
+    uint64_t later_room, later_large; /* of the large ones, apart */
     size_t later_count;
     const aq_package *package;
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH inside */

@@ -118,7 +118,7 @@ static void visit_planned(walk *k, int dirfd, const char *name, const char *path
     if (S_ISREG(st->st_mode) && !f->folder && (st->st_mode & 07777) == f->mode) {
         aq_auto_fd int fd = -1;
 
-        if (untouched(k, st))
+        if (untouched(k, st) || aq_large_empty(f, st))
             return;
         fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0 && aq_files_same(fd, f, k->buffer, READ_AT_ONCE))

@@ -50,7 +50,8 @@ uint64_t aq_files_room(const aq_plan *plan)
     if (plan->later)
         return plan->later_room;
     for (size_t i = 0; i < plan->file_count; i++)
-        room += (plan->files[i].len + page - 1) / page * page;
+        if (!plan->files[i].say)
+            room += (plan->files[i].len + page - 1) / page * page;
     return room;
 }
 
@@ -86,7 +87,7 @@ int aq_plan_check(const aq_plan *plan, aq_err *err)
         return aq_fail(err, -AQ_EPLAN, "%s is no home: it is a name below /home", plan->home);
     for (size_t i = 0; i < plan->file_count && r == 0; i++) {
         r = check_file(plan, &plan->files[i], err);
-        bytes += plan->files[i].len;
+        bytes += plan->files[i].say ? 0 : plan->files[i].len;
     }
     if (r == 0 && bytes > most / 2)
         r = aq_fail(err, -AQ_EPLAN, "the world's files fill more than half of disk-bytes");
@@ -146,11 +147,12 @@ static int write_file(int root, const aq_plan_file *f)
 {
     const struct timespec at = aq_files_time(f), times[2] = {at, at};
     aq_auto_fd int fd =
-        openat(root, f->path + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, f->mode);
+        openat(root, f->path + 1,
+               (f->say ? O_RDWR : O_WRONLY) | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, f->mode);
     int r = fd < 0 ? -errno : 0;
 
     if (r == 0 && f->len)
-        r = aq_write_full(fd, f->data, f->len);
+        r = f->say ? aq_large_make(fd, f) : aq_write_full(fd, f->data, f->len);
     return r == 0 && futimens(fd, times) < 0 ? -errno : r;
 }
 
@@ -198,7 +200,11 @@ int aq_files_write(const aq_world *w, aq_err *err)
         r = aq_files_folders(w, root, err);
     if (r == 0)
         r = each(w, root, false, write_file, err);
-    return r < 0 ? r : each(w, root, true, settle_folder, err);
+    if (r == 0)
+        r = each(w, root, true, settle_folder, err);
+    if (r == 0 && (r = aq_large_ready()) < 0)
+        r = aq_fail(err, r, "cannot keep the large files");
+    return r;
 }
 
 /* ---- what became of them ---- */
@@ -243,6 +249,8 @@ bool aq_files_same(int fd, const aq_plan_file *f, char *buffer, size_t size)
     size_t at = 0;
     ssize_t n;
 
+    if (f->say)
+        return aq_large_same(fd, f, buffer, size);
     while ((n = read(fd, buffer, size)) > 0) {
         if ((size_t)n > f->len - at || memcmp(buffer, f->data + at, (size_t)n) != 0)
             return false;

@@ -502,9 +502,8 @@ static void bury(const aq_world *w, pid_t first)
     }
 }
 
-static void make_hardware(const aq_world *w)
+static void answer_order(const aq_world *w, char answer)
 {
-    char answer = aq_hardware_write(w) == 0 ? AQ_ORDER_HARDWARE : 0;
     struct iovec v = {&answer, 1};
 
     if (sendmsg(w->orders, &(struct msghdr){.msg_iov = &v, .msg_iovlen = 1}, MSG_NOSIGNAL) < 0)
@@ -518,17 +517,25 @@ static sigset_t awaited(void)
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, AQ_SIGNAL_HARDWARE);
+    sigaddset(&set, AQ_SIGNAL_LARGE);
     return set;
 }
 
 _Noreturn static void reap(const aq_world *w, pid_t first)
 {
     const sigset_t set = awaited();
+    siginfo_t what;
+    int number;
 
     for (;;) {
         bury(w, first);
-        if (sigwaitinfo(&set, NULL) == AQ_SIGNAL_HARDWARE)
-            make_hardware(w);
+        number = sigwaitinfo(&set, &what);
+        if (number == AQ_SIGNAL_HARDWARE)
+            answer_order(w, aq_hardware_write(w) == 0 ? AQ_ORDER_HARDWARE : 0);
+        if (number == AQ_SIGNAL_LARGE) {
+            aq_large_write(w->plan, what.si_value.sival_int);
+            answer_order(w, AQ_ORDER_LARGE);
+        }
     }
 }
 

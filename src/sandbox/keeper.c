@@ -457,7 +457,14 @@ static void on_hardware(void *arg)
         at->failed = aq_fail(&at->error, -EIO, "init cannot make the machine's /sys");
         kill(w->init, SIGKILL);
     }
-    close_order(w);
+}
+
+static bool on_large(void *arg, const char *name, bool below, const char **path, int64_t *written,
+                     uint64_t *len)
+{
+    aq_attendant *at = arg;
+
+    return at->failed >= 0 && aq_large_fill(at->world, name, below, path, written, len);
 }
 
 /* The payload is about to look around, or to change something. */
@@ -504,8 +511,8 @@ static int finish_world(aq_world *w, aq_err *err)
 /* Runs the world from its go to its last process. */
 static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
 {
-    const aq_watch_hooks hooks = {
-        aq_attend_pump, aq_attend_full, on_touch, on_hardware, aq_net_reach, at, w->line};
+    const aq_watch_hooks hooks = {aq_attend_pump, aq_attend_full, on_touch, on_hardware,
+                                  on_large,       aq_net_reach,   at,       w->line};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
     void *watching = NULL;

@@ -456,11 +456,13 @@ static const aq_mount_option *size_options(space_size *s, uint64_t bytes, uint64
 /* What the plan allows, and room for its own folders and what the world has from the start. */
 static const aq_mount_option *disk_options(const aq_world *w, space_size *s, const char *mode)
 {
-    return size_options(
-        s, w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan) + aq_trust_room(w->plan),
-        w->limits.most[AQ_LIMIT_INODES] + 10 + aq_files_count(w->plan) +
-            (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
-        mode);
+    return size_options(s,
+                        w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan) +
+                            aq_trust_room(w->plan) +
+                            aq_large_room(w->plan, w->limits.most[AQ_LIMIT_DISK]),
+                        w->limits.most[AQ_LIMIT_INODES] + 10 + aq_files_count(w->plan) +
+                            (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
+                        mode);
 }
 
 /* A /proc of our own pid namespace. The kernel refuses one where the host's is itself covered in

@@ -24,6 +24,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .full = hooks->full,
         .touch = hooks->touch,
         .hardware = hooks->hardware,
+        .large = hooks->large,
         .reach = hooks->line < 0 ? NULL : hooks->reach,
         .line = hooks->line,
         .arg = hooks->arg,

@@ -17,6 +17,11 @@ typedef struct aq_watch_hooks {
     /* Once, before the first call that could see or change something in the writable places. */
     void (*touch)(void *arg);
     void (*hardware)(void *arg); /* once, before the first look into /sys */
+    /* A file was opened, or it or a folder (`below`: all in it) is about to change: if something
+     * large there has no content yet, gives it to the first such file and says which one it is,
+     * when it was written and how long it is. */
+    bool (*large)(void *arg, const char *name, bool below, const char **path, int64_t *written,
+                  uint64_t *len);
     /* Asks for the machine's network, or for the internet behind it, which says hello on `line`. */
     int (*reach)(void *arg, bool internet, aq_err *err);
     void *arg;

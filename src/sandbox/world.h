@@ -33,6 +33,7 @@
 
 #include <linux/capability.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -117,10 +118,12 @@ typedef struct aq_world {
     int orders, order; /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
-    bool sealed;  /* init has given up everything */
-    bool filled;  /* it has written the files */
-    int hardware; /* what is shown as /sys, in init */
-    bool early;   /* the files must be there before the payload begins */
+    bool sealed;          /* init has given up everything */
+    bool filled;          /* it has written the files */
+    uint64_t large_bytes; /* that large files took */
+    bool large[256];      /* of these, which of the large ones have content; large.c */
+    int hardware;         /* what is shown as /sys, in init */
+    bool early;           /* the files must be there before the payload begins */
     int init_pidfd;
     int disk;                /* root of the writable space */
     int proc;                /* the world's, -1 where it has none */
@@ -169,8 +172,15 @@ static inline bool aq_has_warden(const aq_world *w)
 }
 
 /* Keeper → init, a byte: write the files. The line's end: reap, nobody wants them any more. While
- * it reaps init knows one more order, a signal: make the tree of /sys; it answers with a byte. */
-enum { AQ_ORDER_FILL = 'F', AQ_ORDER_HARDWARE = 'H', AQ_SIGNAL_HARDWARE = SIGUSR1 };
+ * it reaps init knows two more orders, signals: make the tree of /sys; fill a large file, the one
+ * of the number that comes with it. It answers with a byte. */
+enum {
+    AQ_ORDER_FILL = 'F',
+    AQ_ORDER_HARDWARE = 'H',
+    AQ_ORDER_LARGE = 'L',
+    AQ_SIGNAL_HARDWARE = SIGUSR1,
+    AQ_SIGNAL_LARGE = SIGUSR2
+};
 
 enum { AQ_MESSAGE_FDS = 12 };
 
@@ -274,6 +284,21 @@ int aq_files_folders(const aq_world *w, int root, aq_err *err);
 int aq_files_write(const aq_world *w, aq_err *err);
 /* hardware.c: fills /sys with the tree of the plan's machine; 0, or what is wrong. */
 int aq_hardware_write(const aq_world *w);
+
+/* large.c: files whose content comes when somebody opens them. Room for them beside `most`: */
+uint64_t aq_large_room(const aq_plan *plan, uint64_t most);
+/* In init: one of them was made; all
+ * were; one gets its content. */
+int aq_large_make(int fd, const aq_plan_file *f);
+int aq_large_ready(void);
+void aq_large_write(const aq_plan *plan, int number);
+/* In the keeper: has the file of that name filled, or one below. False: there is none left. */
+bool aq_large_fill(aq_world *w, const char *name, bool below, const char **path, int64_t *written,
+                   uint64_t *len);
+/* Is it one that nobody opened? */
+bool aq_large_empty(const aq_plan_file *f, const struct stat *st);
+/* Does an open one hold what it began with? */
+bool aq_large_same(int fd, const aq_plan_file *f, char *buffer, size_t size);
 
 typedef struct aq_file_index {
     const aq_plan_file **row; /* by path */

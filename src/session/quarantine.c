@@ -49,6 +49,25 @@ static void add_environment(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     plan->env = all;
 }
 
+enum { KEY = 32 }; /* of a large file */
+
+/* In init, when a large file is first opened, and in the keeper, when it may have changed. */
+static int say_large(const aq_plan_file *f, aq_plan_take take, void *arg)
+{
+    static uint8_t part[256 << 10];
+    aq_large large;
+    int r = 0;
+
+    aq_large_begin(&large, f->path, (const uint8_t *)f->data, f->len);
+    while (r == 0 && large.at < f->len) {
+        size_t n = f->len - large.at < sizeof part ? f->len - large.at : sizeof part;
+
+        aq_large_more(&large, part, n);
+        r = take(arg, part, n);
+    }
+    return r;
+}
+
 static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
 {
     aq_plan_file *all = aq_arena_alloc(a, (d->file_count + 1) * sizeof *all);
@@ -56,13 +75,17 @@ static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     for (size_t i = 0; i < d->file_count; i++) {
         const aq_decoy_file *f = &d->files[i];
 
-        all[i] = (aq_plan_file){.path = copy(a, f->path),
-                                .data = f->data ? aq_arena_strndup(a, f->data, f->len) : NULL,
-                                .len = f->len,
-                                .mode = f->mode,
-                                .mtime = f->mtime,
-                                .mtime_ns = f->mtime_ns,
-                                .folder = f->folder};
+        const char *data = f->large ? (const char *)f->large : f->data;
+
+        all[i] =
+            (aq_plan_file){.path = copy(a, f->path),
+                           .data = data ? aq_arena_strndup(a, data, f->large ? KEY : f->len) : NULL,
+                           .say = f->large ? say_large : NULL,
+                           .len = f->len,
+                           .mode = f->mode,
+                           .mtime = f->mtime,
+                           .mtime_ns = f->mtime_ns,
+                           .folder = f->folder};
     }
     plan->files = all;
     plan->file_count = d->file_count;
@@ -173,6 +196,7 @@ void aq_quarantine_outline(aq_arena *a, const aq_decoys *outline, aq_plan *plan)
 {
     aq_quarantine_plan(a, outline, plan);
     plan->later_room = DECOYS_ROOM;
+    plan->later_large = DECOYS_LARGE;
     plan->later_count = DECOYS_FILES;
 }
 

@@ -11,7 +11,7 @@ import pytest
 import tells
 from conftest import open_to_others
 
-MOST = 16  # rows of open.tsv; may only be lowered
+MOST = 14  # rows of open.tsv; may only be lowered
 
 # What may be left at the end, and SECURITY.md names: the processor speaks for itself, and work has no call.
 CLOSED = {"processor.no_hypervisor", "processor.model", "tools.detect_machine", "tools.lscpu_hypervisor", "time.work_takes_time",
