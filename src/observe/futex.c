@@ -258,13 +258,44 @@ aq_step aq_try_futex(aq_tracer *t, aq_task *k)
     }
 }
 
+static bool is_there(const aq_tracer *t, uint32_t inner)
+{
+    for (aq_task *k = t->tasks; k; k = k->next)
+        if ((uint32_t)aq_task_inner(k) == inner)
+            return true;
+    return false;
+}
+
+/* Its owner is gone: whoever waits first has the word, and is told by a bit in it. The kernel does
+ * so for the waits that it knows, and it knows none of these. */
+static void take_over(aq_tracer *t, aq_task *k, uint32_t word, uint32_t process, uint32_t thread)
+{
+    const aq_futex_key key = k->futex;
+    const uint64_t at = k->futex_at;
+    uint32_t next;
+
+    if (first_waiter(t, key, ~0U) != k ||
+        ((word & FUTEX_TID_MASK) && is_there(t, word & FUTEX_TID_MASK)))
+        return;
+    aq_edge(t, k, process, thread, "futex");
+    aq_wake(t, k, 0);
+    next = (uint32_t)aq_task_inner(k) | FUTEX_OWNER_DIED;
+    if (first_waiter(t, key, ~0U))
+        next |= FUTEX_WAITERS;
+    aq_tracee_put(k, at, &next, sizeof next);
+}
+
 void aq_futex_changed(aq_tracer *t, uint32_t process, uint32_t thread, bool joined)
 {
     for (aq_task *k = t->tasks; k; k = k->next) {
         uint32_t word;
 
-        if (k->state == AQ_TASK_PARKED && k->park == AQ_PARK_FUTEX && !k->futex_owned &&
-            aq_tracee_get(k, k->futex_at, &word, sizeof word) && word != k->futex_value) {
+        if (k->state != AQ_TASK_PARKED || k->park != AQ_PARK_FUTEX ||
+            !aq_tracee_get(k, k->futex_at, &word, sizeof word))
+            continue;
+        if (k->futex_owned) {
+            take_over(t, k, word, process, thread);
+        } else if (word != k->futex_value) {
             if (joined)
                 aq_edge(t, k, process, thread, "join");
             aq_wake(t, k, 0);

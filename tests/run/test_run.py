@@ -612,11 +612,19 @@ def test_the_limit_of_calls(runner):
     assert b"by the limit calls (5000)" in runner.run("/usr/bin/python3", "-c", code, options=["--limit", "calls=5000"]).stderr
 
 
+BURN = "perl -e 'for ($i = 0; $i < %d * 1000000; $i++) {}'"  # some hundredths of a second, each
+
+
 @pytest.mark.parametrize("limit, within, beyond", [
     ("virtual-ns=10000000000", "sleep 9", "sleep 11"),
     ("processes=5", "for i in 1 2 3 4; do sleep 5 & done; wait", "for i in 1 2 3 4 5; do sleep 5 & done; wait"),
     ("output-bytes=1000", "head -c 500 /dev/zero; head -c 500 /dev/zero >&2",
      "head -c 501 /dev/zero; head -c 500 /dev/zero >&2"),
+    ("disk-bytes=4000000", "head -c 1000000 /dev/zero >/tmp/a", "for i in 1 2 3 4 5; do head -c 1000000 /dev/zero >/tmp/$i; done"),
+    ("inodes=2000", "touch $(seq 100)", "for i in $(seq 30); do touch $(seq $((i * 100)) $((i * 100 + 99))); done"),
+    ("memory=100000000", "head -c 9000000 /dev/zero | tail -c 9000000 >/dev/null",
+     "for i in 1 2 3; do head -c 40000000 /dev/zero | tail -c 40000000 | sleep 1 & done; wait"),
+    ("cpu-ns=1000000000", BURN % 1, "for i in $(seq 20); do " + BURN % 10 + "; done"),
     ("io-bytes=2000000", "head -c 900000 /dev/zero >/dev/null", "head -c 1100000 /dev/zero >/dev/null"),
 ])
 def test_where_limits_end(runner, limit, within, beyond):
