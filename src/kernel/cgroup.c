@@ -295,34 +295,41 @@ int aq_cgroup_join(const aq_cgroup *g, aq_err *err)
 
 /* ---- reading ---- */
 
-/* The number after `key`, or the first number when there is no key; 0 when it is not there. */
-static uint64_t read_number(int fd, const char *key)
-{
-    char text[1024];
-    ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
+typedef char group_text[1024];
 
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    if (!key)
-        return strtoull(text, NULL, 10);
+/* "" when it cannot be read. */
+static const char *read_text(int fd, group_text text)
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, sizeof(group_text) - 1, 0) : -1;
+
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+/* The number after `key`; 0 when it is not there. */
+static uint64_t find_number(const char *text, const char *key)
+{
+    size_t n = strlen(key);
+
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ' ')
-            return strtoull(line + strlen(key) + 1, NULL, 10);
+        if (strncmp(line, key, n) == 0 && line[n] == ' ')
+            return strtoull(line + n + 1, NULL, 10);
     return 0;
 }
 
 void aq_cgroup_read(const aq_cgroup *g, aq_cgroup_usage *ret)
 {
-    *ret = (aq_cgroup_usage){
-        .cpu_ns = g->cpu == AQ_CGROUP_V2 ? 1000 * read_number(g->cpu_usage, "usage_usec")
-                                         : read_number(g->cpu_usage, NULL),
-        .peak_memory = read_number(g->memory_peak, NULL),
-        .memory = read_number(g->memory_stat, g->memory == AQ_CGROUP_V2 ? "anon" : "rss") +
-                  read_number(g->memory_stat, "shmem"),
-        .killed = read_number(g->memory_events, "oom_kill"),
-        .refused = read_number(g->pids_events, "max"),
-    };
+    group_text text;
+
+    read_text(g->cpu_usage, text);
+    ret->cpu_ns =
+        g->cpu == AQ_CGROUP_V2 ? 1000 * find_number(text, "usage_usec") : strtoull(text, NULL, 10);
+    ret->peak_memory = strtoull(read_text(g->memory_peak, text), NULL, 10);
+    read_text(g->memory_stat, text);
+    ret->memory =
+        find_number(text, g->memory == AQ_CGROUP_V2 ? "anon" : "rss") + find_number(text, "shmem");
+    ret->killed = find_number(read_text(g->memory_events, text), "oom_kill");
+    ret->refused = find_number(read_text(g->pids_events, text), "max");
 }
 
 /* ---- the end ---- */

@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +177,18 @@ int aq_process_die_with_parent(aq_err *err)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return aq_fail_errno(err, "cannot ask for the death signal");
     return 0;
+}
+
+void aq_process_spread(pid_t child, const cpu_set_t *all)
+{
+    int here = sched_getcpu();
+    cpu_set_t set = *all;
+
+    if (here < 0)
+        return;
+    CPU_CLR((size_t)here, &set);
+    if (CPU_COUNT(&set) > 0 && sched_setaffinity(child, sizeof set, &set) == 0)
+        sched_setaffinity(child, sizeof *all, all); /* it begins there, and may go elsewhere */
 }
 
 static int compare_numbers(const void *a, const void *b)

@@ -2,9 +2,11 @@
  * around the kernel's calls; which of them to use, and in which order, is the caller's policy. */
 #pragma once
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/err.h"
@@ -49,6 +51,9 @@ int aq_process_new_keyring(aq_err *err);
 /* Dies when the thread that made this process dies. A change of identity forgets it: call it
  * after. */
 int aq_process_die_with_parent(aq_err *err);
+/* Lets a child that was just made begin on another processor of `all` than ours, if there is one:
+ * the kernel often leaves it waiting behind us. */
+void aq_process_spread(pid_t child, const cpu_set_t *all);
 /* Closes every descriptor from 3 on but those `count` in `keep`, which it sorts. */
 int aq_process_close_but(int *keep, size_t count, aq_err *err);
 /* Overwrites the command line and the environment that others could read of this process. What

@@ -31,6 +31,7 @@
 
 #include "kernel/process.h"
 #include "observe/disk.h"
+#include "observe/image.h"
 #include "observe/reach.h"
 
 enum {

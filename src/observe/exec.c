@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "observe/decode.h"
+#include "observe/image.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -29,12 +30,11 @@ static bool is_hidden(const aq_task *k, uint64_t sp)
     return aq_tracee_read(k, sp, &c, 1) == -EPERM;
 }
 
-/* At the EXEC stop the new image is there and has not run. Its call still has to return before it
- * can make one for us. */
+/* At the EXEC stop the new image is there and has not run. */
 void aq_exec_done(aq_tracer *t, aq_task *k)
 {
     struct user_regs_struct r;
-    int status;
+    int status = SIGKILL; /* of one that is gone already */
 
     aq_decode_exec(t, k);
     if (aq_regs_load(k, &r) == 0)
@@ -44,14 +44,6 @@ void aq_exec_done(aq_tracer *t, aq_task *k)
         kill(k->proc->pid, SIGKILL);
     }
     k->dirty = k->patched = false;
-    ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
-    if (!aq_engine_wait(k, &status))
-        return;
-    if (!WIFSTOPPED(status) || WSTOPSIG(status) != (SIGTRAP | 0x80)) {
-        k->row = NULL;
-        aq_engine_stopped(t, k, status);
-        return;
-    }
     if (!aq_image_settle(t, k, r.rsp, &status)) {
         k->row = NULL;
         aq_engine_stopped(t, k, status);

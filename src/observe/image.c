@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "kernel/process.h"
-#include "observe/internal.h"
-#include "observe/vdso.h"
+#include "observe/image.h"
 
 enum {
     AUXV_ENTRIES = 64,
@@ -111,76 +112,153 @@ void aq_image_prepare(aq_tracer *t)
 /* Only this file of /proc writes where the program itself may not. The pages are copies then, of
  * this process and of those that it forks. What is left of the kernel's library is overwritten with
  * nothing. */
-static bool write_library(const aq_tracer *t, const aq_task *k, const aq_image *p)
+static bool write_library(const aq_tracer *t, int mem, const aq_image *p, const aq_script *s)
 {
     static const uint8_t nothing[PAGE];
-    char path[64];
-    aq_auto_fd int fd = -1;
+    uint8_t page[AQ_VDSO_BYTES];
 
-    snprintf(path, sizeof path, "%s/%d/mem", aq_process_proc(), k->tid);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || lseek(fd, (off_t)p->vdso.from, SEEK_SET) != (off_t)p->vdso.from ||
-        write(fd, t->vdso, AQ_VDSO_BYTES) != AQ_VDSO_BYTES)
+    memcpy(page, t->vdso, sizeof page);
+    aq_script_write(s, page);
+    if (pwrite(mem, page, sizeof page, (off_t)p->vdso.from) != AQ_VDSO_BYTES)
         return false;
     for (uint64_t at = p->vdso.from + AQ_VDSO_BYTES; at < p->vdso.to; at += PAGE)
-        if (write(fd, nothing, PAGE) != PAGE)
+        if (pwrite(mem, nothing, PAGE, (off_t)at) != PAGE)
             return false;
     return true;
 }
 
-/* The empty pages lie where the clock's did, and are as many as most kernels have: all are covered
- * first, since the kernel gives its own back only as a whole. */
-static bool cover_clock(aq_task *k, const aq_image *p, long *result, int *status)
+/* The empty pages lie where the clock's did: all are covered, since the kernel gives its own back
+ * only as a whole. */
+static void cover_clock(aq_script *s, const aq_image *p)
 {
-    const uint64_t call = p->vdso.from + AQ_VDSO_CALL, most = AQ_CLOCK_BYTES;
     const uint64_t cover[6] = {p->clock.from, p->clock_bytes, PROT_READ,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL};
-    const uint64_t rest[6] = {p->clock.from, p->clock_bytes - most};
 
-    if (!aq_engine_inject(k, call, SYS_mmap, cover, result, status))
-        return false;
-    *result = *result == (long)p->clock.from ? 0 : -EFAULT;
-    if (*result == 0 && p->clock_bytes > most)
-        return aq_engine_inject(k, call, SYS_munmap, rest, result, status);
-    return true;
+    aq_script_add(s, SYS_mmap, cover, p->clock.from);
+}
+
+/* They are as many as most kernels have. */
+static void drop_rest(aq_script *s, const aq_image *p)
+{
+    const uint64_t rest[6] = {p->clock.from, p->clock_bytes - AQ_CLOCK_BYTES};
+
+    if (p->clock_bytes > AQ_CLOCK_BYTES)
+        aq_script_add(s, SYS_munmap, rest, 0);
+}
+
+/* A program that kept the host's clock would read it unseen: it is not run. */
+static void not_settled(aq_tracer *t, aq_task *k, const char *what)
+{
+    aq_unseen(t, k, what);
+    kill(k->proc->pid, SIGKILL);
+}
+
+/* In one script, from the stop at exec on. A second one follows where the kernel did not do what
+ * newer ones do. */
+static bool settle_at_once(aq_tracer *t, aq_task *k, const aq_image *p, int mem, int *status)
+{
+    aq_script script = {.home = p->vdso.from}, next = {.home = p->vdso.from};
+    aq_slide slide = {.image = p};
+    struct user_regs_struct begin;
+    size_t done = 0;
+    int more = -EFAULT;
+    bool alive = true;
+
+    cover_clock(&script, p);
+    aq_slide_plan(t, k, &slide, &script);
+    if (!script.leaves)
+        drop_rest(&script, p);
+    drop_rest(&next, p);
+    if (aq_regs_load(k, &begin) == 0 && write_library(t, mem, p, &script))
+        alive = aq_script_run(k, mem, &script, &begin, &done, status);
+    if (done > 0)
+        more = aq_slide_check(t, k, &slide, &script, done, &next);
+    if (alive && more > 0 && write_library(t, mem, p, &next)) {
+        alive = aq_script_run(k, mem, &next, &begin, &done, status);
+        more = done == next.count ? 0 : -EFAULT;
+    }
+    begin.rax = 0; /* as exec returns */
+    begin.orig_rax = UINT64_MAX;
+    aq_slide_begin(k, &slide, &begin);
+    if (alive && (more != 0 || aq_regs_begin(k, &begin) != 0))
+        not_settled(t, k, done == 0 ? "clock" : "memory");
+    aq_slide_free(&slide);
+    return alive;
+}
+
+/* ---- one by one, where a filter of the program's own may have another opinion ---- */
+
+/* An exec has to return before the program can make a call for us. */
+static bool leave_exec(const aq_task *k, int *status)
+{
+    ptrace(PTRACE_SYSCALL, k->tid, 0, 0);
+    return aq_engine_wait(k, status) && WIFSTOPPED(*status) &&
+           WSTOPSIG(*status) == (SIGTRAP | 0x80);
+}
+
+static bool make_calls(aq_tracer *t, aq_task *k, const aq_script *s, uint64_t at, int *status)
+{
+    bool alive = leave_exec(k, status);
+
+    for (size_t i = 0; alive && i < s->count; i++) {
+        const aq_order *o = &s->order[i];
+        long result = 0;
+
+        alive = aq_engine_inject(k, at, (long)o->nr, o->args, &result, status);
+        if (alive && (uint64_t)result != o->expect) {
+            not_settled(t, k, "clock");
+            break;
+        }
+    }
+    return alive;
+}
+
+static bool settle_filtered(aq_tracer *t, aq_task *k, const aq_image *p, int mem, int *status)
+{
+    aq_script script = {.home = p->vdso.from}, none = script;
+
+    cover_clock(&script, p);
+    drop_rest(&script, p);
+    if (!write_library(t, mem, p, &none)) {
+        not_settled(t, k, "clock");
+        return true;
+    }
+    return make_calls(t, k, &script, p->vdso.from + AQ_VDSO_CALL, status);
 }
 
 /* Takes it away altogether, where ours cannot be put there. */
-static bool take_away(aq_task *k, const aq_image *p, uint64_t sp, long *result, int *status)
+static bool take_away(aq_tracer *t, aq_task *k, const aq_image *p, int *status)
 {
     uint64_t from = p->clock.from && p->clock.from < p->vdso.from ? p->clock.from : p->vdso.from;
     uint64_t to = p->clock.to > p->vdso.to ? p->clock.to : p->vdso.to;
     const uint64_t args[6] = {from, to - from}, ignore = AT_IGNORE;
-    uint64_t value, at = find_entry(k, sp, AT_SYSINFO_EHDR, &value);
+    uint64_t value, at = find_entry(k, p->sp, AT_SYSINFO_EHDR, &value);
+    aq_script script = {0};
 
     if (at)
         aq_tracee_put(k, at, &ignore, sizeof ignore);
-    return aq_engine_inject(k, 0, SYS_munmap, args, result, status);
+    aq_script_add(&script, SYS_munmap, args, 0);
+    return make_calls(t, k, &script, 0, status);
 }
 
-/* A program that kept the host's clock, by a filter that forbids to unmap, would read it unseen: it
- * is not run. */
 bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status)
 {
     aq_image p = {.sp = sp};
-    long result = 0;
-    bool alive = true, whole;
+    aq_auto_fd int mem = -1;
+    char path[64];
 
     aq_tracee_maps(k, find_places, &p);
-    whole = p.clock.from && p.clock.to == p.vdso.from && p.clock.to - p.clock.from == p.clock_bytes;
-    if (whole && write_library(t, k, &p)) {
-        k->proc->vdso = p.vdso.from;
-        k->proc->vdso_bytes = p.vdso.to - p.vdso.from;
-        alive = cover_clock(k, &p, &result, status);
-    } else if (p.vdso.from || p.clock.from) {
-        alive = take_away(k, &p, sp, &result, status);
-    }
-    if (alive && result != 0) {
-        aq_unseen(t, k, "clock");
-        kill(k->proc->pid, SIGKILL);
+    if (!p.vdso.from && !p.clock.from)
         return true;
-    }
-    return alive && aq_slide_image(t, k, &p, status);
+    snprintf(path, sizeof path, "%s/%d/mem", aq_process_proc(), k->tid);
+    mem = open(path, O_RDWR | O_CLOEXEC);
+    if (mem < 0 || !p.clock.from || p.clock.to != p.vdso.from ||
+        p.clock.to - p.clock.from != p.clock_bytes)
+        return take_away(t, k, &p, status);
+    k->proc->vdso = p.vdso.from;
+    k->proc->vdso_bytes = p.vdso.to - p.vdso.from;
+    return k->proc->filtered ? settle_filtered(t, k, &p, mem, status)
+                             : settle_at_once(t, k, &p, mem, status);
 }
 
 /* ---- what a program does to the library ---- */

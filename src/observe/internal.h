@@ -548,35 +548,6 @@ void aq_face_sysinfo(const aq_tracer *t, struct sysinfo *s);
 struct aq_veil_process;
 void aq_face_tell(aq_task *k, aq_proc *p, struct aq_veil_process *of);
 
-/* A new program in memory, as the kernel made it. */
-enum {
-    AQ_IMAGE_PARTS = 32,
-    AQ_CLOCK_BYTES = 4 * 4096, /* of empty pages below the library, as most kernels have clocks */
-};
-typedef struct aq_span {
-    uint64_t from, to;
-} aq_span;
-typedef struct aq_image {
-    uint64_t sp;
-    aq_span stack, vdso, clock;
-    uint64_t clock_bytes;
-    aq_span parts[AQ_IMAGE_PARTS]; /* of the program, when it lies where the kernel decided */
-    int count;
-    bool strange; /* it has more */
-} aq_image;
-
-/* image.c: a new program, at its stack pointer. */
-void aq_image_prepare(aq_tracer *t);
-void aq_image_seed(aq_tracer *t, aq_task *k, uint64_t sp);
-/* False when the task has ended; `status` says how. */
-bool aq_image_settle(aq_tracer *t, aq_task *k, uint64_t sp, int *status);
-
-/* slide.c: places in memory, moved by the seed. */
-aq_step aq_slide_exec(aq_tracer *t, aq_task *k); /* an exec is about to be made */
-void aq_slide_part(const aq_mapping *m, aq_image *image);
-/* False when the task has ended; `status` says how. */
-bool aq_slide_image(aq_tracer *t, aq_task *k, const aq_image *image, int *status);
-
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);
 

@@ -26,7 +26,7 @@
 
 #include "kernel/process.h"
 #include "observe/decode.h"
-#include "observe/vdso.h"
+#include "observe/image.h"
 
 enum {
     PAGE = 4096,
@@ -37,7 +37,6 @@ enum {
     LOW_BITS = 9,          /* likewise, in steps of sixteen bytes */
     HEAP_PAGES = 0x2000,   /* that the heap may begin later */
     STACK_LEAST = 1 << 21, /* it is moved by so much at least: places must not overlap */
-    SCRATCH = 8192,        /* below the stack pointer: what a call is given */
     BLOCK = 1 << 21,       /* that one table of pages maps */
     ALIGN_MOST = 1 << 30,
     AT_RSEQ_FEATURES = 27, /* AT_RSEQ_FEATURE_SIZE, AT_RSEQ_ALIGN */
@@ -123,15 +122,6 @@ aq_step aq_after_exec(aq_tracer *t, aq_task *k, long *result)
 
 /* ---- what there is ---- */
 
-typedef struct layout {
-    const aq_image *image;
-    struct prctl_mm_map map;   /* as the kernel knows it */
-    aq_span program;           /* empty when it is not moved */
-    uint64_t *words;           /* from the stack pointer to the arguments' text; owned */
-    size_t vector, word_count; /* where the vector begins among them, where it ends */
-    size_t all;                /* of them */
-} layout;
-
 void aq_slide_part(const aq_mapping *m, aq_image *image)
 {
     if (m->from < program_low || m->to > program_high)
@@ -177,7 +167,7 @@ static bool read_map(const aq_task *k, struct prctl_mm_map *m)
 }
 
 /* Count, arguments, 0, environment, 0, the vector. */
-static bool read_words(const aq_task *k, layout *l)
+static bool read_words(const aq_task *k, aq_slide *l)
 {
     size_t cap = (size_t)(l->map.arg_start - l->image->sp) / sizeof *l->words, i, n;
 
@@ -185,8 +175,10 @@ static bool read_words(const aq_task *k, layout *l)
         return false;
     l->words = aq_alloc(cap * sizeof *l->words);
     l->all = cap;
+    l->words_before = aq_alloc(cap * sizeof *l->words);
     if (!aq_tracee_get(k, l->image->sp, l->words, cap * sizeof *l->words))
         return false;
+    memcpy(l->words_before, l->words, cap * sizeof *l->words);
     for (i = 1, n = 0; i < cap && n < 2; i++)
         n += l->words[i] == 0;
     l->vector = i;
@@ -196,7 +188,7 @@ static bool read_words(const aq_task *k, layout *l)
     return n == 2 && i + 1 < cap;
 }
 
-static uint64_t *entry(const layout *l, uint64_t type)
+static uint64_t *entry(const aq_slide *l, uint64_t type)
 {
     for (size_t i = l->vector; i + 1 < l->word_count; i += 2)
         if (l->words[i] == type)
@@ -205,7 +197,7 @@ static uint64_t *entry(const layout *l, uint64_t type)
 }
 
 /* What its segments want to be aligned to; 0: they cannot be read. */
-static uint64_t alignment(const aq_task *k, const layout *l)
+static uint64_t alignment(const aq_task *k, const aq_slide *l)
 {
     const uint64_t *at = entry(l, AT_PHDR), *count = entry(l, AT_PHNUM);
     Elf64_Phdr p[SEGMENTS];
@@ -221,7 +213,7 @@ static uint64_t alignment(const aq_task *k, const layout *l)
 
 /* Kernels of the machine's age do not offer restartable sequences by the vector, and the call is
  * refused. What follows moves up. */
-static void drop(layout *l, uint64_t type)
+static void drop(aq_slide *l, uint64_t type)
 {
     uint64_t *value = entry(l, type), *end = l->words + l->word_count;
 
@@ -231,7 +223,7 @@ static void drop(layout *l, uint64_t type)
     end[-2] = end[-1] = 0;
 }
 
-static bool look_around(const aq_task *k, layout *l)
+static bool look_around(const aq_task *k, aq_slide *l)
 {
     const aq_image *i = l->image;
 
@@ -242,13 +234,7 @@ static bool look_around(const aq_task *k, layout *l)
 
 /* ---- where it goes ---- */
 
-typedef struct distance {
-    uint64_t stack, program, heap; /* down; up; up */
-    uint64_t low;                  /* down, of what lies below the arguments' text, besides */
-    uint64_t vdso;                 /* no distance but its new place; 0: where it is */
-} distance;
-
-/* What image.c left of the pages below the library. */
+/* What will be left of the pages below the library. */
 static uint64_t clock_bytes(const aq_image *i)
 {
     return i->clock_bytes < AQ_CLOCK_BYTES ? i->clock_bytes : AQ_CLOCK_BYTES;
@@ -265,28 +251,26 @@ static uint64_t above(aq_tracer *t, aq_task *k, const aq_image *i, uint64_t down
     return from + clock_bytes(i);
 }
 
-static distance draw(aq_tracer *t, aq_task *k, const layout *l)
+static void draw(aq_tracer *t, aq_task *k, aq_slide *l)
 {
     uint64_t size = l->program.to - l->program.from, align = size ? alignment(k, l) : 0;
-    distance d = {0};
 
     if (k->part == RAISED) {
-        d.stack = STACK_LEAST + chance(t, k, STACK_BITS) * PAGE;
-        d.low = chance(t, k, LOW_BITS) * 16;
-        d.vdso = above(t, k, l->image, d.stack);
+        l->by_stack = STACK_LEAST + chance(t, k, STACK_BITS) * PAGE;
+        l->by_low = chance(t, k, LOW_BITS) * 16;
+        l->vdso = above(t, k, l->image, l->by_stack);
     }
-    d.program = (chance(t, k, LIBRARY_BITS) + 1) * PAGE;
-    d.heap = chance(t, k, 32) % HEAP_PAGES * PAGE;
+    l->by_program = (chance(t, k, LIBRARY_BITS) + 1) * PAGE;
+    l->by_heap = chance(t, k, 32) % HEAP_PAGES * PAGE;
     if (size > 0) {
-        if (d.program < size)
-            d.program += size;
-        d.program = align ? (d.program + align - 1) / align * align : 0;
+        if (l->by_program < size)
+            l->by_program += size;
+        l->by_program = align ? (l->by_program + align - 1) / align * align : 0;
     }
     if (l->map.start_brk >= program_low && l->map.start_brk < program_high)
-        d.heap += d.program;
+        l->by_heap += l->by_program;
     if (size == 0)
-        d.program = 0;
-    return d;
+        l->by_program = 0;
 }
 
 static bool inside(const aq_span *p, uint64_t at)
@@ -294,28 +278,28 @@ static bool inside(const aq_span *p, uint64_t at)
     return at >= p->from && at < p->to;
 }
 
-static void move_words(layout *l, const distance *d)
+static void move_words(aq_slide *l)
 {
     for (size_t i = 1; i < l->vector; i++)
         if (inside(&l->image->stack, l->words[i]))
-            l->words[i] -= d->stack;
+            l->words[i] -= l->by_stack;
     for (size_t i = l->vector; i + 1 < l->word_count; i += 2) {
         uint64_t *value = &l->words[i + 1];
 
         switch (l->words[i]) {
         case AT_PHDR:
         case AT_ENTRY:
-            *value += inside(&l->program, *value) ? d->program : 0;
+            *value += inside(&l->program, *value) ? l->by_program : 0;
             break;
         case AT_SYSINFO_EHDR:
-            *value = d->vdso ? d->vdso : *value;
+            *value = l->vdso ? l->vdso : *value;
             break;
         case AT_RANDOM:
         case AT_EXECFN:
         case AT_PLATFORM:
         case AT_BASE_PLATFORM:
             if (inside(&l->image->stack, *value))
-                *value -= d->stack + (*value < l->map.arg_start ? d->low : 0);
+                *value -= l->by_stack + (*value < l->map.arg_start ? l->by_low : 0);
             break;
         default:
             break;
@@ -323,151 +307,162 @@ static void move_words(layout *l, const distance *d)
     }
 }
 
-static void move_map(layout *l, const distance *d)
+static void move_map(aq_slide *l)
 {
     struct prctl_mm_map *m = &l->map;
-    const uint64_t code = inside(&l->program, m->start_code) ? d->program : 0;
+    const uint64_t code = inside(&l->program, m->start_code) ? l->by_program : 0;
 
     m->start_code += code, m->end_code += code;
     m->start_data += code, m->end_data += code;
-    m->start_brk += d->heap, m->brk += d->heap;
-    m->start_stack -= d->stack + d->low;
-    m->arg_start -= d->stack, m->arg_end -= d->stack;
-    m->env_start -= d->stack, m->env_end -= d->stack;
+    m->start_brk += l->by_heap, m->brk += l->by_heap;
+    m->start_stack -= l->by_stack + l->by_low;
+    m->arg_start -= l->by_stack, m->arg_end -= l->by_stack;
+    m->env_start -= l->by_stack, m->env_end -= l->by_stack;
 }
 
 /* ---- moving ---- */
 
 /* Back to the stack, before it is moved: a little lower, as the kernel would have it. */
-static bool put_words(const aq_task *k, const layout *l, const distance *d)
+static bool put_words(const aq_task *k, const aq_slide *l)
 {
     static const char nothing[16 << LOW_BITS];
     size_t bytes = l->all * sizeof *l->words;
-    uint64_t to = l->image->sp - d->low;
+    uint64_t to = l->image->sp - l->by_low;
 
     return aq_tracee_put(k, to, l->words, bytes) &&
-           (!d->low || aq_tracee_put(k, to + bytes, nothing, d->low));
+           (!l->by_low || aq_tracee_put(k, to + bytes, nothing, l->by_low));
 }
 
-/* A call of the task, at its library's instruction. */
-typedef struct hand {
-    aq_task *k;
-    int *status;
-    bool alive;
-} hand;
-
-static long call(hand *h, long nr, const uint64_t args[6])
+/* As if nothing had been. */
+static bool put_words_back(const aq_task *k, const aq_slide *l)
 {
-    long result = -ESRCH;
+    static const char nothing[16 << LOW_BITS];
+    uint64_t sp = l->image->sp;
 
-    if (h->alive)
-        h->alive =
-            aq_engine_inject(h->k, h->k->proc->vdso + AQ_VDSO_CALL, nr, args, &result, h->status);
-    return result;
+    return aq_tracee_put(k, sp - l->by_low, nothing, l->by_low) &&
+           aq_tracee_put(k, sp, l->words_before, l->all * sizeof *l->words);
 }
 
-/* False: the kernel has another opinion, and nothing was changed. */
-static bool tell_kernel(hand *h, const layout *l)
+static void give_limit_back(const aq_task *k, aq_script *s)
 {
-    struct prctl_mm_map m = l->map;
-    uint64_t at = (l->image->sp - SCRATCH) & ~15ULL, vector = at + sizeof m;
+    const uint64_t *limit = k->proc->stack_limit;
+    const uint64_t args[6] = {0, RLIMIT_STACK,
+                              aq_script_data(s, limit, sizeof k->proc->stack_limit)};
+
+    aq_script_add(s, SYS_prlimit64, args, 0);
+}
+
+static bool tell_kernel(aq_slide *l, aq_script *s)
+{
     size_t bytes = (l->word_count - l->vector) * sizeof *l->words;
-    const uint64_t args[6] = {PR_SET_MM, PR_SET_MM_MAP, at, sizeof m};
+    uint64_t args[6] = {PR_SET_MM, PR_SET_MM_MAP, 0, sizeof l->map};
 
-    if (bytes > SCRATCH / 2)
-        return false;
-    m.auxv = (void *)(uintptr_t)vector;
-    m.auxv_size = (uint32_t)bytes;
-    return aq_tracee_put(h->k, vector, l->words + l->vector, bytes) &&
-           aq_tracee_put(h->k, at, &m, sizeof m) && call(h, SYS_prctl, args) == 0;
+    l->map.auxv = (void *)(uintptr_t)aq_script_data(s, l->words + l->vector, bytes);
+    l->map.auxv_size = (uint32_t)bytes;
+    args[2] = aq_script_data(s, &l->map, sizeof l->map);
+    l->told = s->count;
+    return l->map.auxv && args[2] && aq_script_add(s, SYS_prctl, args, 0);
 }
 
-static bool move_one(hand *h, const aq_span *p, uint64_t to)
+static void move_one(aq_script *s, const aq_span *p, uint64_t bytes, uint64_t to)
 {
-    const uint64_t args[6] = {p->from, p->to - p->from, p->to - p->from,
-                              MREMAP_MAYMOVE | MREMAP_FIXED, to};
+    const uint64_t args[6] = {p->from, p->to - p->from, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to};
 
-    return call(h, SYS_mremap, args) == (long)to;
+    aq_script_add(s, SYS_mremap, args, to);
 }
 
-/* Newer kernels move all of its mappings at once; older ones say at once that they do not. */
-static bool move_program(aq_tracer *t, hand *h, const layout *l, uint64_t by)
+static void move_whole(aq_script *s, const aq_span *p, uint64_t to)
 {
-    if (!t->moves_each && move_one(h, &l->program, l->program.from + by))
-        return true;
-    t->moves_each = true;
+    move_one(s, p, p->to - p->from, to);
+}
+
+/* With the empty pages below it, of which those that are too many are left. It is the last: the
+ * script lies in it. */
+static void move_library(aq_script *s, const aq_slide *l)
+{
+    const aq_image *i = l->image;
+
+    if (!l->vdso)
+        return;
+    move_one(s, &i->clock, clock_bytes(i), l->vdso - clock_bytes(i));
+    move_whole(s, &i->vdso, l->vdso);
+    s->leaves = true;
+}
+
+static void move_parts(aq_script *s, const aq_slide *l)
+{
     for (int i = l->image->count; i-- > 0;)
-        if (!move_one(h, &l->image->parts[i], l->image->parts[i].from + by))
-            return false;
-    return true;
+        move_whole(s, &l->image->parts[i], l->image->parts[i].from + l->by_program);
 }
 
-/* With the empty pages below it. From then on it is there that calls are made. */
-static bool move_library(hand *h, const aq_image *i, uint64_t to)
+/* Whether all that may have to be moved finds room in one script: limit, kernel, stack, two of the
+ * library, and what was there. */
+static bool fits(const aq_slide *l, const aq_script *s)
 {
-    const aq_span clock = {i->vdso.from - clock_bytes(i), i->vdso.from};
-
-    if (!move_one(h, &clock, to - clock_bytes(i)) || !move_one(h, &i->vdso, to))
-        return false;
-    h->k->proc->vdso = to;
-    return true;
+    return s->count + 5 + (size_t)l->image->count <= AQ_SCRIPT_ORDERS;
 }
 
-static bool give_limit_back(hand *h, uint64_t sp)
+void aq_slide_plan(aq_tracer *t, aq_task *k, aq_slide *l, aq_script *s)
 {
-    uint64_t at = (sp - SCRATCH) & ~15ULL;
-    const uint64_t args[6] = {0, RLIMIT_STACK, at};
-
-    return aq_tracee_put(h->k, at, h->k->proc->stack_limit, sizeof h->k->proc->stack_limit) &&
-           call(h, SYS_prlimit64, args) == 0;
-}
-
-/* What the scratch held is the kernel's nothing again. */
-static void clean(const aq_task *k, uint64_t sp)
-{
-    static const char nothing[SCRATCH];
-
-    aq_tracee_put(k, (sp - SCRATCH) & ~15ULL, nothing, SCRATCH / 2 + sizeof(struct prctl_mm_map));
-}
-
-static bool move(aq_tracer *t, hand *h, layout *l)
-{
-    distance d = draw(t, h->k, l);
-    struct user_regs_struct r;
-
+    l->told = l->moved = SIZE_MAX;
+    if (!t->plan.machine)
+        return;
+    if (k->part == RAISED)
+        give_limit_back(k, s);
+    if (!fits(l, s) || !look_around(k, l))
+        return;
+    draw(t, k, l);
     drop(l, AT_RSEQ_FEATURES);
     drop(l, AT_RSEQ_ALIGNMENT);
-    move_words(l, &d);
-    move_map(l, &d);
-    if (!tell_kernel(h, l))
-        return true;
-    clean(h->k, l->image->sp);
-    if (!put_words(h->k, l, &d) ||
-        (d.stack && !move_one(h, &l->image->stack, l->image->stack.from - d.stack)) ||
-        (d.vdso && !move_library(h, l->image, d.vdso)) ||
-        (d.program && !move_program(t, h, l, d.program)))
-        return false;
-    if (aq_regs_load(h->k, &r) != 0)
-        return false;
-    r.rsp -= d.stack + d.low;
-    r.rip += inside(&l->program, r.rip) ? d.program : 0;
-    return aq_regs_begin(h->k, &r) == 0;
+    move_words(l);
+    move_map(l);
+    if (!put_words(k, l) || !tell_kernel(l, s)) {
+        put_words_back(k, l);
+        l->told = SIZE_MAX;
+        return;
+    }
+    if (l->by_stack)
+        move_whole(s, &l->image->stack, l->image->stack.from - l->by_stack);
+    l->moved = s->count;
+    if (l->by_program && t->moves_each)
+        move_parts(s, l);
+    else if (l->by_program)
+        move_whole(s, &l->program, l->program.from + l->by_program);
+    move_library(s, l);
 }
 
-bool aq_slide_image(aq_tracer *t, aq_task *k, const aq_image *image, int *status)
+/* A kernel that does not listen: nothing but the libraries has moved. One that does not move all of
+ * a program's mappings at once, as newer ones do, says so before it has moved any. */
+int aq_slide_check(aq_tracer *t, aq_task *k, aq_slide *l, const aq_script *s, size_t done,
+                   aq_script *next)
 {
-    hand h = {k, status, true};
-    layout l = {.image = image};
-    bool whole;
-
-    if (!t->plan.machine || !k->proc->vdso || k->proc->filtered)
-        return true;
-    whole = (k->part != RAISED || give_limit_back(&h, image->sp)) &&
-            (!look_around(k, &l) || move(t, &h, &l));
-    free(l.words);
-    if (h.alive && !whole) {
-        aq_unseen(t, k, "memory");
-        kill(k->proc->pid, SIGKILL);
+    if (done == s->count)
+        return 0;
+    if (done == l->told) {
+        l->told = SIZE_MAX;
+        return put_words_back(k, l) ? 1 : -EFAULT;
     }
-    return h.alive;
+    if (done != l->moved || t->moves_each || !l->by_program)
+        return -EFAULT;
+    t->moves_each = true;
+    next->count = 0;
+    move_parts(next, l);
+    move_library(next, l);
+    return 1;
+}
+
+void aq_slide_begin(aq_task *k, const aq_slide *l, struct user_regs_struct *begin)
+{
+    if (l->told == SIZE_MAX)
+        return;
+    begin->rsp -= l->by_stack + l->by_low;
+    begin->rip += inside(&l->program, begin->rip) ? l->by_program : 0;
+    if (l->vdso)
+        k->proc->vdso = l->vdso;
+}
+
+void aq_slide_free(aq_slide *l)
+{
+    free(l->words);
+    free(l->words_before);
 }

@@ -45,17 +45,17 @@ static void look_at_groups(aq_attendant *a)
 {
     const uint64_t *most = a->world->limits.most;
     struct statfs fs;
-    aq_cgroup_usage u;
+    aq_cgroup_usage *u = &a->used;
     uint64_t files = 0; /* of the writable space: memory too, with a limit of their own */
 
     if (fstatfs(a->world->disk, &fs) == 0)
         files = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
-    aq_cgroup_read(&a->world->cgroup, &u);
-    if (u.killed || u.memory > most[AQ_LIMIT_MEMORY] + files)
+    aq_cgroup_read(&a->world->cgroup, u);
+    if (u->killed || u->memory > most[AQ_LIMIT_MEMORY] + files)
         stop(a, AQ_LIMIT_MEMORY);
-    else if (u.refused)
+    else if (u->refused)
         stop(a, AQ_LIMIT_PROCESSES);
-    else if (u.cpu_ns > most[AQ_LIMIT_CPU_NS])
+    else if (u->cpu_ns > most[AQ_LIMIT_CPU_NS])
         stop(a, AQ_LIMIT_CPU_NS);
 }
 

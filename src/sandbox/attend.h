@@ -27,6 +27,7 @@ typedef struct aq_attendant {
     aq_stream in, out[2];
     uint64_t deadline_ms;
     uint64_t peak_memory, cpu_ns; /* as counted by us, where no cgroup counts */
+    aq_cgroup_usage used;         /* at the last look */
     unsigned looks;
     bool has_status; /* init told how the payload ended */
     int status;

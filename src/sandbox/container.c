@@ -194,6 +194,7 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
     }
     if (aq->keeper < 0)
         return aq_fail_errno(err, "cannot start a keeper");
+    aq_process_spread(aq->keeper, &aq->world.processors);
     close_fd(&aq->world.control);
     close_fd(&aq->world.line);
     close_fd(&aq->world.warden[0]);
@@ -310,6 +311,7 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
     inherit(true);
+    sched_getaffinity(0, sizeof w->processors, &w->processors);
     if ((r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
         (r = start_keeper(aq, err)) < 0 || (w->privileged && (r = start_warden(aq, err)) < 0))
         return r;
@@ -481,6 +483,10 @@ static void teardown(aq_aquarium *aq)
         if (aq->init >= 0)
             syscall(SYS_pidfd_send_signal, aq->init, SIGKILL, NULL, 0);
     }
+    /* What is ours goes while init takes the world down. */
+    aq_net_end(&aq->net);
+    aq_late_end(&aq->world);
+    close_fd(&aq->world.stream);
     wait_gone(aq->init, POLLIN);
     aq_cgroup_remove(&aq->world.cgroup, REMOVE_MS);
     if (aq->warden > 0)
@@ -491,7 +497,6 @@ static void teardown(aq_aquarium *aq)
     if (aq->init >= 0)
         inherit(false);
     reap(&aq->warden, false);
-    aq_net_end(&aq->net);
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);
@@ -501,8 +506,6 @@ static void teardown(aq_aquarium *aq)
     close_fd(&aq->world.line);
     close_fd(&aq->life);
     close_fd(&aq->init);
-    close_fd(&aq->world.stream);
-    aq_late_end(&aq->world);
     free(aq);
 }
 

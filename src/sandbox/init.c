@@ -553,6 +553,8 @@ static pid_t start_payload(aq_world *w, int *line, aq_err *err)
         close(pair[0]);
         payload(w, pair[1]);
     }
+    if (pid > 0)
+        aq_process_spread(pid, &w->processors);
     close(pair[1]);
     set = awaited();
     sigprocmask(SIG_BLOCK, &set, NULL); /* reap hears of them */

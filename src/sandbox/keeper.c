@@ -386,12 +386,11 @@ static void set_exit(const aq_attendant *a, bool ended, aq_observation *o)
     }
 }
 
+/* After the last look at the groups. */
 static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observation *o)
 {
     static const char *const names[] = {"stdout", "stderr"};
-    aq_cgroup_usage u;
 
-    aq_cgroup_read(&a->world->cgroup, &u);
     for (int i = 0; i < 2; i++) {
         aq_stream *s = &a->out[i];
         outputs[i] = (aq_output){.stream = names[i],
@@ -402,8 +401,8 @@ static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observa
     }
     o->outputs = outputs;
     o->output_count = 2;
-    o->cpu_ns = a->world->cgroup.cpu ? u.cpu_ns : a->cpu_ns;
-    o->peak_memory = a->world->cgroup.memory ? u.peak_memory : a->peak_memory;
+    o->cpu_ns = a->world->cgroup.cpu ? a->used.cpu_ns : a->cpu_ns;
+    o->peak_memory = a->world->cgroup.memory ? a->used.peak_memory : a->peak_memory;
 }
 
 static void close_order(aq_world *w)

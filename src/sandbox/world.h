@@ -31,6 +31,8 @@
  * the world's own mount namespace, and vanishes with the last process. */
 #pragma once
 
+#include <sched.h>
+
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -104,9 +106,10 @@ typedef struct aq_world {
     aq_containment held;
     aq_cgroup cgroup;
     aq_root root;
-    bool privileged;  /* made by root */
-    bool own_ids;     /* identities of our own were taken */
-    aq_id_map ids[2]; /* the last one is the payload's */
+    cpu_set_t processors; /* that may be used */
+    bool privileged;      /* made by root */
+    bool own_ids;         /* identities of our own were taken */
+    aq_id_map ids[2];     /* the last one is the payload's */
     size_t id_count;
     int control;       /* the keeper's end */
     int life;          /* open in keeper and init as long as they live */
