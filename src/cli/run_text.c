@@ -8,8 +8,9 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/looks.h"
 
-enum { ROWS = 8, PATH_SHOWN = 200, LINE_SHOWN = 160, FOLDER_SHOWN = 110 };
+enum { ROWS = 8, WAITS = 60, PATH_SHOWN = 200, LINE_SHOWN = 160, FOLDER_SHOWN = 110 };
 
 typedef struct face {
     FILE *to;
@@ -32,6 +33,13 @@ static bool begins_with_one(const char *path, const char *const *rows)
     return false;
 }
 
+static const char *below(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]) ? path + n : NULL;
+}
+
 /* Places that belong to the system and not to anybody: reading there says little. Every program
  * that resolves a name or speaks TLS reads the ones in /etc. */
 static bool of_the_system(const char *path)
@@ -41,8 +49,6 @@ static bool of_the_system(const char *path)
                                         "/lib64/",
                                         "/bin/",
                                         "/sbin/",
-                                        "/proc/",
-                                        "/sys/",
                                         "/dev/",
                                         "/etc/ld.so",
                                         "/etc/nsswitch.conf",
@@ -127,8 +133,16 @@ static row_class removed(const aq_run_result *r, const char *path)
     return passing(r, path) ? DULL : TOLD; /* told as written */
 }
 
+/* /proc and /sys, of which what is not ordinary has a list of its own. */
+static bool of_the_kernel(const char *path)
+{
+    return below(path, "/proc") || below(path, "/sys");
+}
+
 static row_class read_there(const aq_run_result *r, const char *path)
 {
+    if (of_the_kernel(path))
+        return aq_look_ordinary(path, r->seed) ? SYSTEM : DULL;
     return passing(r, path) ? DULL : of_the_system(path) ? SYSTEM : TOLD;
 }
 
@@ -136,7 +150,7 @@ static row_class read_there(const aq_run_result *r, const char *path)
  * neither does what they then made themselves. */
 static row_class absent(const aq_run_result *r, const char *path)
 {
-    bool dull = of_the_system(path) || shown_inside(r, path) ||
+    bool dull = of_the_system(path) || of_the_kernel(path) || shown_inside(r, path) ||
                 strstr(path, "/.local/lib/python") || has(&r->summary->files_written, path) ||
                 has(&r->summary->files_read, path);
 
@@ -145,10 +159,8 @@ static row_class absent(const aq_run_result *r, const char *path)
 
 static row_class denied(const aq_run_result *r, const char *path)
 {
-    static const char *const places[] = {"/proc/", "/sys/", "/dev/tty", NULL};
-
     (void)r;
-    return begins_with_one(path, places) ? DULL : TOLD;
+    return of_the_kernel(path) || strcmp(path, "/dev/tty") == 0 ? DULL : TOLD;
 }
 
 typedef struct list_face {
@@ -168,13 +180,6 @@ static int line_length(const char *text)
     for (n = LINE_SHOWN; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
         n--;
     return (int)n;
-}
-
-static const char *below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]) ? path + n : NULL;
 }
 
 static void row(const face *f, const aq_run_result *r, const list_face *l, const char *title,
@@ -401,6 +406,20 @@ static void left_out(const face *f, const aq_containment *held)
             held->left_out, aq_buf_str(&name), held->left_out > 1 ? ", …" : "");
 }
 
+/* A limit ended a program that did little but wait, and begin again: most often a service. */
+static void waiting(const face *f, const aq_run_result *r)
+{
+    const aq_summary *s = r->summary;
+
+    if (r->observation->exit_kind != AQ_EXIT_BUDGET || s->slept < WAITS ||
+        s->slept_ns / 9 < s->virtual_ns / 10)
+        return;
+    heading(f, "");
+    fprintf(f->to,
+            "it slept %llu times, nearly all of its own time: perhaps a service that never ends\n",
+            (unsigned long long)s->slept);
+}
+
 static void ending(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
@@ -419,6 +438,7 @@ static void ending(const face *f, const aq_run_result *r)
         fprintf(f->to, "what it would have done is not known; --limit %s=N sets another limit\n",
                 aq_limit_name((aq_limit)o->exit_value));
     }
+    waiting(f, r);
     if (r->summary->unnamed) {
         heading(f, "");
         fprintf(f->to,
@@ -482,6 +502,7 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
 {
     face f = {to, colour};
     const aq_summary *s = r->summary;
+    const aq_summary_list looks = aq_looks(s, r->seed);
     char hex[AQ_SHA256_HEX], start[AQ_TIME_LEN];
 
     fprintf(to, "\n");
@@ -498,6 +519,7 @@ void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
     list(&f, r, &s->files_denied, (list_face){"denied", NULL, NULL, NULL, denied, false, true});
     list(&f, r, &s->files_read,
          (list_face){"read", "no file", "% of the system", NULL, read_there, false, true});
+    list(&f, r, &looks, (list_face){"looked at", NULL, NULL, NULL, any, true, true});
     list(&f, r, &s->files_absent, (list_face){"not there", NULL, NULL, NULL, absent, false, true});
     sleeps(&f, s);
     list(&f, r, &s->refused, (list_face){"refused", NULL, NULL, NULL, any, true, false});

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { AQ_MACHINE_FIRST = 2431 }; /* process that a program is: a machine has had others before */
+
 typedef struct aq_fact {
     const char *name, *value;
 } aq_fact;

@@ -255,6 +255,7 @@ static void take_sleep(aq_summary *s, const aq_event *e)
     uint64_t ns = (uint64_t)number(e, "ns", 0);
 
     s->slept_ns += ns;
+    s->slept++;
     for (size_t i = s->sleep_count; i-- > 0;)
         if (s->sleeps[i].process == e->process && s->sleeps[i].ns == ns) {
             s->sleeps[i].count++;
@@ -301,10 +302,13 @@ void aq_summary_event(const aq_event *e, void *summary)
             s->processes_made++;
         break;
     case AQ_EVENT_CLOCK:
-        if (is(e, "sleep") || is(e, "wait")) /* one that ended by its time */
+        if (is(e, "sleep") || is(e, "wait")) { /* one that ended by its time */
             take_sleep(s, e);
-        else if (is(e, "now") || is(e, "counter"))
-            s->clock_reads++;
+        } else if (is(e, "repeat") && number(e, "ns", 0) > 0) {
+            s->slept_ns += (uint64_t)number(e, "ns", 0);
+            s->slept += (uint64_t)number(e, "left-out", 0);
+        }
+        s->clock_reads += is(e, "now") || is(e, "counter");
         break;
     case AQ_EVENT_ENTROPY:
         if (e->result > 0 && is(e, "getrandom"))

@@ -23,12 +23,17 @@ enum {
     OBJECT = 256, /* bytes of an object that a summary shows */
 };
 
+/* Acts that are no events; ns: of those that slept, how long. */
+typedef struct lost {
+    uint64_t count, ns;
+} lost;
+
 typedef struct slot {
     uint64_t key; /* 0: free */
     uint32_t kept;
     uint32_t op;    /* index into aq_ops */
     uint32_t order; /* of first sight: the key is random, what we say is not */
-    uint64_t left_out;
+    lost left_out;
     char *object; /* owned; kept from the first one on that was left out */
     size_t object_len;
     bool object_cut;
@@ -37,15 +42,15 @@ typedef struct slot {
 typedef struct aq_flood_table {
     slot *slots;
     uint32_t size, used;
-    uint32_t kept[2][AQ_FLOOD_OPS];  /* events of an op: successes, failures */
-    uint64_t left_out[AQ_FLOOD_OPS]; /* that no slot counts */
+    uint32_t kept[2][AQ_FLOOD_OPS]; /* events of an op: successes, failures */
+    lost left_out[AQ_FLOOD_OPS];    /* that no slot counts */
 } aq_flood_table;
 
 typedef struct aq_flood {
     uint64_t secret;
     uint32_t slots;
     uint64_t kept[2][AQ_FLOOD_OPS];
-    uint64_t left_out[AQ_FLOOD_OPS]; /* summaries that were too many themselves */
+    lost left_out[AQ_FLOOD_OPS]; /* summaries that were too many themselves */
 } aq_flood;
 
 static uint32_t op_index(const aq_event *e)
@@ -153,13 +158,23 @@ static aq_flood_table *table_of(aq_tracer *t, aq_proc *p)
     return p->flood;
 }
 
+/* How long it slept, where it did. */
+static uint64_t slept(const aq_event *e)
+{
+    for (uint8_t i = 0; e->kind == AQ_EVENT_CLOCK && i < e->arg_count; i++)
+        if (!e->args[i].bytes && strcmp(e->args[i].name, "ns") == 0)
+            return (uint64_t)e->args[i].number;
+    return 0;
+}
+
 static void leave_out(aq_flood_table *f, slot *s, uint32_t op, const aq_event *e)
 {
-    if (!s) {
-        f->left_out[op]++;
+    lost *l = s ? &s->left_out : &f->left_out[op];
+
+    l->count++;
+    l->ns += slept(e);
+    if (!s)
         return;
-    }
-    s->left_out++;
     if (!s->object && e->object) {
         s->object_len = e->object_len < OBJECT ? e->object_len : OBJECT;
         s->object_cut = e->object_cut || s->object_len < e->object_len;
@@ -190,14 +205,14 @@ bool aq_flood_passes(aq_tracer *t, aq_proc *p, const aq_event *e)
 
 /* ---- what was left out ---- */
 
-static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint64_t kept,
-                uint64_t left_out)
+static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint64_t kept, lost l)
 {
     aq_event e = aq_event_of(aq_ops[op].kind, "repeat");
     uint32_t index = op_index(&e);
 
     if (t->flood->kept[0][index] >= WORLD_LIMIT) {
-        t->flood->left_out[op] += left_out;
+        t->flood->left_out[op].count += l.count;
+        t->flood->left_out[op].ns += l.ns;
         return;
     }
     t->flood->kept[0][index]++;
@@ -209,10 +224,12 @@ static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint
         e.object_cut = s->object_cut;
     }
     aq_event_text(&e, "op", aq_ops[op].op);
-    aq_event_number(&e, "count", (int64_t)(kept + left_out));
-    aq_event_number(&e, "left-out", (int64_t)left_out);
+    aq_event_number(&e, "count", (int64_t)(kept + l.count));
+    aq_event_number(&e, "left-out", (int64_t)l.count);
+    if (l.ns)
+        aq_event_number(&e, "ns", (int64_t)l.ns);
     if (!s)
-        aq_event_number(&e, "unnamed", (int64_t)left_out);
+        aq_event_number(&e, "unnamed", (int64_t)l.count);
     aq_recorder_event(t->rec, &e);
 }
 
@@ -233,10 +250,10 @@ void aq_flood_end(aq_tracer *t, aq_proc *p)
         return;
     qsort(f->slots, f->size, sizeof *f->slots, by_order);
     for (uint32_t i = 0; i < f->size; i++)
-        if (f->slots[i].left_out)
+        if (f->slots[i].left_out.count)
             say(t, p, f->slots[i].op, &f->slots[i], f->slots[i].kept, f->slots[i].left_out);
     for (uint32_t op = 0; op < aq_op_count; op++)
-        if (f->left_out[op])
+        if (f->left_out[op].count)
             say(t, p, op, NULL, f->kept[0][op] + f->kept[1][op], f->left_out[op]);
     for (uint32_t i = 0; i < f->size; i++)
         free(f->slots[i].object);
@@ -253,13 +270,13 @@ void aq_flood_close(aq_tracer *t)
     if (!w)
         return;
     for (uint32_t op = 0; op < aq_op_count; op++) {
-        uint64_t left_out = w->left_out[op];
+        lost left_out = w->left_out[op];
 
-        if (left_out) {
+        if (left_out.count) {
             aq_event e = aq_event_of(aq_ops[op].kind, "repeat");
 
             w->kept[0][op_index(&e)] = 0; /* at most one for each op: always room */
-            w->left_out[op] = 0;
+            w->left_out[op] = (lost){0};
             say(t, NULL, op, NULL, w->kept[0][op] + w->kept[1][op], left_out);
         }
     }

@@ -18,9 +18,9 @@
 enum {
     AQ_VEIL_SHELL = 2419,         /* process that started the program */
     AQ_VEIL_KEYRING = 0x1b6d8e42, /* of the session */
-    AQ_VEIL_FIRST = 2431,         /* process that the program is */
-    AQ_VEIL_CPUS = 1024,          /* more of them a machine has not */
-    AQ_VEIL_TEXT = 64 << 20,      /* longer ones of the kernel are cut */
+    AQ_VEIL_FIRST = AQ_MACHINE_FIRST,
+    AQ_VEIL_CPUS = 1024,     /* more of them a machine has not */
+    AQ_VEIL_TEXT = 64 << 20, /* longer ones of the kernel are cut */
 };
 
 /* One process or thread, as its files in /proc tell. All of it is virtual. */
