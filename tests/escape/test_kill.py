@@ -43,12 +43,17 @@ def namespaces(pids):
     return found
 
 
-def cgroups(pids=None):
-    """Names of groups of ours; of these owners only, when given."""
+def owner(pid):
+    """As the names of groups tell it: numbers of processes are given out again soon on a busy machine."""
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    return (str(pid), stat.rsplit(")", 1)[1].split()[19])
+
+
+def cgroups(owners):
+    """Names of groups of ours that these made."""
     found = set()
     for root, folders, _ in os.walk("/sys/fs/cgroup"):
-        found |= {f for f in folders if f.startswith("aquarium-")
-                  and (pids is None or int(f.split("-")[2]) in pids)}
+        found |= {f for f in folders if f.startswith("aquarium-") and tuple(f.split("-")[2:4]) in owners}
     return found
 
 
@@ -73,57 +78,83 @@ def ours_in_tmp():
     return found
 
 
-def wait_until_removed(pids):
+def wait_until_removed(owners):
     """Before another start sweeps: whoever was killed, the others have removed the groups."""
-    end = time.monotonic() + 3
-    while cgroups(pids) and time.monotonic() < end:
+    end = time.monotonic() + 10
+    while (left := cgroups(owners)) and time.monotonic() < end:
         time.sleep(0.002)
-    return cgroups(pids)
+    return left
 
 
-def now():
-    """The kernel's clock in the unit of start times."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+class Spaces:
+    """The namespaces of some processes. They are held: the kernel gives the number of one that is gone out
+    again at once, and others on this machine make some too, so that only a held one can be told apart."""
+
+    def __init__(self, but):
+        self.but, self.held = but, {}
+
+    def take(self, pids):
+        for pid in pids:
+            for kind in KINDS:
+                try:
+                    fd = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY)
+                except OSError:
+                    continue
+                name = f"{kind}:[{os.fstat(fd).st_ino}]"
+                if name in self.held or name in self.but:
+                    os.close(fd)
+                else:
+                    self.held[name] = fd
+
+    def users(self):
+        """Who is in one of them, as {process: namespaces}."""
+        found = {p: namespaces([p]) & self.held.keys() for p in os.listdir("/proc") if p.isdigit()}
+        return {p: used for p, used in found.items() if used}
+
+    def wait_until_empty(self):
+        end = time.monotonic() + 10
+        while (users := self.users()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return users
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for fd in self.held.values():
+            os.close(fd)
 
 
-def older_than(moment):
-    """All processes that were there at that moment. The kernel gives numbers of namespaces out again
-    at once, and others on this machine make some too: who came later is not ours."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            stat = pathlib.Path(f"/proc/{entry}/stat").read_text() if entry.isdigit() else ""
-        except OSError:
-            continue
-        if stat and int(stat.rsplit(")", 1)[1].split()[19]) <= moment:
-            found.append(entry)
-    return found
+def kill(pid, mark):
+    """Kills a process of ours, and nobody who got its number since."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if pid in processes(mark):
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(fd)
 
 
-def wait_until_empty(spaces, moment):
-    end = time.monotonic() + 5
-    while (used := namespaces(older_than(moment)) & spaces) and time.monotonic() < end:
-        time.sleep(0.05)
-    return used
-
-
-def one_round(worlds, mark, chance, whole, seen, fronts):
+def one_round(worlds, mark, chance, whole, spaces):
+    """Whom it killed, and the owner of the world's groups."""
     # Sleeps cost nothing inside, so the payload waits for input that never comes.
     front = subprocess.Popen(
         worlds.command("sh", "-c", f"exec 3<&0; cat <&3 & cat; echo {mark}", limits=["wall-ms=20000"]),
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    fronts.add(front.pid)
+    made_by = owner(front.pid)
     time.sleep(whole * 1.5 * chance.random())
     ours = processes(mark)
-    seen |= namespaces(ours)
+    spaces.take(ours)
     victim = chance.choice(sorted(ours)) if ours else front.pid
-    try:
-        os.kill(victim, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    kill(victim, mark)
     front.stdin.close()  # a world that lost its warden or part of its payload goes on to its end
     front.wait(timeout=30)
-    return ours.get(victim, "front")
+    return ours.get(victim, "front"), made_by
 
 
 def test_nothing_survives_a_kill(worlds):
@@ -137,15 +168,13 @@ def test_nothing_survives_a_kill(worlds):
     worlds.run("true")
     whole = min(time.monotonic() - begun, 1)  # how long a world takes here
     for number in range(ROUNDS):
-        spaces, fronts = set(), set()
-        victim = one_round(worlds, mark, chance, whole, spaces, fronts)
-        moment = now()
-        victims[victim] = victims.get(victim, 0) + 1
-        left = wait_until_gone(mark)
-        assert not left, (number, victim, left)
-        assert not wait_until_removed(fronts), (number, victim)
-        assert not wait_until_empty(spaces - own, moment), (number, victim)
-        seen |= spaces - own
+        with Spaces(own) as spaces:
+            victim, made_by = one_round(worlds, mark, chance, whole, spaces)
+            victims[victim] = victims.get(victim, 0) + 1
+            assert not (left := wait_until_gone(mark)), (number, victim, left)
+            assert not (left := wait_until_removed({made_by})), (number, victim, left)
+            assert not (left := spaces.wait_until_empty()), (number, victim, left)
+            seen |= spaces.held.keys()
     assert seen, "no round ever saw a world"
     assert pathlib.Path("/proc/self/mountinfo").read_text() == mounts
     assert not (set(os.listdir(worlds.place)) | ours_in_tmp()) - files - {"out.json"}
@@ -160,6 +189,7 @@ def test_what_a_lost_owner_left_is_swept(as_root):
                              stdin=subprocess.PIPE)
     end = time.monotonic() + 20
     expected = {"aquarium-keeper", "aquarium-warden", "init", "cat"}
+    made_by = owner(front.pid)
     while not expected <= set((ours := processes(mark)).values()) and time.monotonic() < end:
         time.sleep(0.005)
     assert expected <= set(ours.values()), ours
@@ -168,9 +198,9 @@ def test_what_a_lost_owner_left_is_swept(as_root):
     front.kill()
     front.wait()
     assert not wait_until_gone(mark)
-    assert cgroups({front.pid}), "nothing was left, so nothing was shown"
+    assert cgroups({made_by}), "nothing was left, so nothing was shown"
     as_root.run("true")
-    assert not cgroups({front.pid})
+    assert not cgroups({made_by})
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["waiting", "busy"])
@@ -181,13 +211,14 @@ def test_whoever_is_killed_first(worlds, victim, busy):
     code = f"echo up; {'while :; do :; done' if busy else 'cat'}; echo {mark}"
     front = subprocess.Popen(worlds.command("sh", "-c", code, limits=["wall-ms=60000"]),
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    made_by = owner(front.pid)
     assert front.stdout.readline() == b"up\n"
     pids = {name: pid for pid, name in processes(mark).items()} | {"front": front.pid}
     os.kill(pids[victim], signal.SIGKILL)
     assert not wait_until_gone(mark, but=front.pid)
     front.wait(timeout=10)
     assert front.returncode == (-9 if victim == "front" else 70 if victim == "aquarium-keeper" else front.returncode)
-    assert not wait_until_removed({front.pid})
+    assert not wait_until_removed({made_by})
 
 
 def test_init_dies_with_its_keeper(worlds):
