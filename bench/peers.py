@@ -59,7 +59,7 @@ class Oci(Peer):
             self.why = "measured as root only: without root it needs a bundle of another kind"
 
     def rootfs(self):
-        root = self.place / "rootfs"
+        root = self.place.parent / "rootfs"
         if not root.exists():
             for folder in ("proc", "dev", "tmp", *(f[1:] for f in SHARED), str(self.place)[1:]):
                 (root / folder).mkdir(parents=True)
@@ -88,7 +88,7 @@ class Oci(Peer):
 
     def command(self, *command, stdin=False, name=None):
         if command not in self.bundles:
-            bundle = self.place / f"bundle-{next(self.numbers)}"
+            bundle = self.place.parent / f"bundle-{next(self.numbers)}"
             bundle.mkdir()
             (bundle / "config.json").write_text(json.dumps(self.config(command)))
             self.bundles[command] = bundle
@@ -141,7 +141,7 @@ def runsc_program():
 
 def runsc(place, platform, before=(), log=False):
     name = f"runsc {platform}" + (", logging" if log else "")
-    options = [f"--platform={platform}", "--network=none", f"--root={place}/runsc"]
+    options = [f"--platform={platform}", "--network=none", f"--root={place.parent}/runsc"]
     if log:
         options += ["--debug", "--strace", "--debug-log=/dev/null"]
     observes = "every call, as text in a log" if log else "nothing: its own kernel answers the calls"
