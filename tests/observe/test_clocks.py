@@ -155,3 +155,11 @@ def test_work_without_a_call_does_not_stop_the_clock_for_ever(place, code, said,
     assert out == said + "\n"
     told = any(e.get("op") == "preempted" and e["args"]["why"] == "computing" for e in events)
     assert told != proven
+
+
+def test_nothing_but_the_library_is_in_its_page(place):
+    """What a program did for us before it began (observe/script.h) is gone."""
+    code = ("row = next(l for l in open('/proc/self/maps') if '[vdso]' in l); at = int(row.split('-')[0], 16)\n"
+            "m = open('/proc/self/mem', 'rb'); m.seek(at); page = m.read(4096)\n"
+            "print(page[:4] == b'\\x7fELF', any(page[0x8a0:]))")
+    assert run(place, "/usr/bin/python3", "-c", code).split() == ["True", "False"]
