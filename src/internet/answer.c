@@ -30,16 +30,58 @@ static bool fits(const aq_answer_rule *rule, const aq_ask *q)
     return true;
 }
 
-/* What sort of server a host runs: stable for the host, so drawn from its name's length and the
- * shared key. */
+/* A host's name, with values of the world replaced by what they are called: the two worlds of a
+ * seed have other values, and the same names for them. */
+static void host_name(const aq_ask *q, aq_buf *out)
+{
+    const aq_internet_world *w = q->conn->net->world;
+    const char *at = q->host;
+
+    while (*at) {
+        const aq_fact *found = NULL;
+        size_t len = 0;
+
+        for (size_t i = 0; i < w->decoy_count; i++) {
+            size_t n = strlen(w->decoys[i].value);
+
+            if (n >= 4 && n > len && strncasecmp(at, w->decoys[i].value, n) == 0)
+                found = &w->decoys[i], len = n;
+        }
+        if (found)
+            aq_buf_addf(out, "{%s}", found->name);
+        else
+            aq_buf_addc(out, *at);
+        at += found ? len : 1;
+    }
+}
+
+/* What sort of server a host runs: always the same, and in both worlds. */
 static const char *server_of(const aq_ask *q)
 {
-    static const char *const all[] = {"nginx",  "cloudflare",   "nginx",
-                                      "Apache", "nginx/1.24.0", "envoy"};
-    char name[64];
+    static const char *const all[] = {"nginx",
+                                      "cloudflare",
+                                      "nginx/1.22.1",
+                                      "Apache",
+                                      "nginx/1.24.0",
+                                      "envoy",
+                                      "AmazonS3",
+                                      "gws",
+                                      "Apache/2.4.62 (Debian)",
+                                      "Microsoft-IIS/10.0",
+                                      "openresty",
+                                      "Caddy",
+                                      "GitHub.com",
+                                      "nginx/1.18.0 (Ubuntu)",
+                                      "Varnish",
+                                      "LiteSpeed"};
+    aq_auto_buf host = {0};
+    char name[AQ_SHA256_HEX + 32], hex[AQ_SHA256_HEX];
+    aq_digest d;
     aq_stream s;
 
-    snprintf(name, sizeof name, "internet:server:%zu", strlen(q->host));
+    host_name(q, &host);
+    d = aq_sha256(aq_buf_str(&host), host.len);
+    snprintf(name, sizeof name, "internet:server:%.32s", aq_digest_hex(&d, hex));
     s = aq_stream_of(q->conn->net->world->pair, name);
     return all[aq_stream_below(&s, sizeof all / sizeof *all)];
 }
@@ -68,7 +110,6 @@ static void etag_of(const aq_ask *q, const aq_reply *r, aq_buf *out)
 static void add_usual(aq_ask *q, aq_reply *r, const char *type)
 {
     aq_auto_buf etag = {0};
-    const char *known = aq_ask_header(q, "if-none-match");
     char date[AQ_HTTP_DATE];
 
     if (!has_header(r, "server"))
@@ -76,14 +117,11 @@ static void add_usual(aq_ask *q, aq_reply *r, const char *type)
     aq_reply_header(r, "Date", aq_http_date(q->conn->net->now_ns / AQ_NET_NS, date));
     if (type && !has_header(r, "content-type"))
         aq_reply_header(r, "Content-Type", type);
-    if (r->status != 200 || r->stream || strcmp(q->method, "POST") == 0)
-        return;
-    etag_of(q, r, &etag);
-    aq_reply_header(r, "ETag", aq_buf_str(&etag));
-    if (known && strcmp(known, aq_buf_str(&etag)) == 0) {
-        r->status = 304;
-        r->body.len = 0;
+    if (r->status == 200 && !r->stream && strcmp(q->method, "POST") != 0) {
+        etag_of(q, r, &etag);
+        aq_reply_header(r, "ETag", aq_buf_str(&etag));
     }
+    aq_deliver(q, r, etag.len > 0 ? aq_buf_str(&etag) : NULL);
 }
 
 static bool special(const char *name, aq_ask *q, aq_reply *r)

@@ -84,6 +84,7 @@ void aq_conn_free(aq_conn *c)
     aq_note_send(c->net, &n);
     if (c->talk && c->talk->free)
         c->talk->free(c);
+    c->net->held -= c->held;
     aq_tls_free(c->tls);
     aq_buf_free(&c->in);
     aq_buf_free(&c->out);
@@ -193,6 +194,20 @@ static void use_up(aq_conn *c, size_t n)
     }
 }
 
+/* The talk goes on in TLS. What a client said behind its wish, and is no greeting of TLS, somebody
+ * may have put there: it must not count as said in TLS, and nothing further does. */
+static void turn_to_tls(aq_conn *c)
+{
+    aq_auto_buf raw = c->in;
+
+    c->in = (aq_buf){0};
+    c->starttls = false;
+    c->tls = aq_tls_new(c);
+    c->read -= raw.len;
+    if (raw.len > 0)
+        decrypt(c, raw.data, raw.len);
+}
+
 /* Lets the talk have what is in the clear. */
 static void talk(aq_conn *c)
 {
@@ -215,6 +230,10 @@ static void talk(aq_conn *c)
 
         used = c->talk->input(c, (const uint8_t *)c->in.data, c->in.len);
         use_up(c, used);
+        if (c->starttls && !c->dead && !c->closing) {
+            turn_to_tls(c);
+            return;
+        }
         if (used == 0 && c->talk == before) {
             if (c->in.len >= AQ_NET_INPUT)
                 aq_conn_drop(c, "too much without an end");
@@ -330,6 +349,17 @@ static void watch(aq_conn *c)
     epoll_ctl(c->net->epoll, EPOLL_CTL_MOD, c->fd, &e);
 }
 
+/* All that waits in all connections has a bound, too. */
+static void account(aq_conn *c)
+{
+    size_t now = c->in.cap + c->out.cap + c->said.held.cap;
+
+    c->net->held += now - c->held;
+    c->held = now;
+    if (c->net->held > AQ_NET_HELD && now > AQ_NET_READ)
+        aq_conn_drop(c, "memory");
+}
+
 void aq_conn_move(aq_conn *c, bool readable)
 {
     for (int i = 0; i < ROUNDS && !c->dead; i++) {
@@ -346,6 +376,7 @@ void aq_conn_move(aq_conn *c, bool readable)
         if (!heard_some && !said_some)
             break;
     }
+    account(c);
     if (!c->dead)
         finish(c);
     if (!c->dead)

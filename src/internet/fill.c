@@ -1,5 +1,6 @@
 /* Templates; see fill.h. */
 #include "internet/fill.h"
+#include "internet/prose.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -142,23 +143,6 @@ static void draw(aq_scene *s, bool own, const char *what, unsigned count, aq_buf
     }
 }
 
-/* Sentences for models and pages: the lengths of words from the shared stream, letters from our
- * own. */
-static void prose(aq_scene *s, unsigned words, aq_buf *out)
-{
-    for (unsigned i = 0; i < words; i++) {
-        unsigned len = 2 + aq_stream_below(&s->pair, 7);
-        size_t at = out->len;
-
-        draw(s, true, "word", len, out);
-        if (i % 11 == 0)
-            out->data[at] = (char)(out->data[at] - 'a' + 'A');
-        aq_buf_adds(out, i + 1 == words || i % 11 == 10 ? "." : "");
-        if (i + 1 < words)
-            aq_buf_addc(out, ' ');
-    }
-}
-
 /* Numbers between -1 and 1, as embeddings have them; the sign is shared, so that lengths are. */
 static void vector(aq_scene *s, unsigned count, aq_buf *out)
 {
@@ -281,6 +265,17 @@ static bool of_world(aq_scene *s, const char *key, const char *argument, aq_buf 
     return true;
 }
 
+/* Text for as long as there is no TLS and could be; "\n" in it is the end of a line. */
+static void clear(const aq_scene *s, const char *text, aq_buf *out)
+{
+    const char *end = strstr(text, "\\n");
+
+    if (s->conn->tls || !s->net->tls)
+        return;
+    aq_buf_add(out, text, end ? (size_t)(end - text) : strlen(text));
+    aq_buf_adds(out, end ? "\r\n" : "");
+}
+
 static void fill_one(aq_scene *s, char *key, aq_buf *out)
 {
     char *argument = strchr(key, ':');
@@ -303,8 +298,10 @@ static void fill_one(aq_scene *s, char *key, aq_buf *out)
         draw(&same, true, key + 5, count, out);
     } else if (strcmp(key, "tag") == 0) {
         tag(s, out);
+    } else if (strcmp(key, "clear") == 0) {
+        clear(s, argument, out);
     } else if (strcmp(key, "prose") == 0) {
-        prose(s, count, out);
+        aq_prose(s, count, out);
     } else if (strcmp(key, "vector") == 0) {
         vector(s, count, out);
     } else if (strcmp(key, "uuid") == 0) {

@@ -1,5 +1,5 @@
-/* Git over HTTP (protocol version 0, smart); see git.h. Objects are stored, not deflated, so that
- * both worlds of a seed send packs of the same length. */
+/* Git over HTTP (smart, protocol versions 0 and 2); see git.h. Objects are stored, not deflated, so
+ * that both worlds of a seed send packs of the same length. */
 #include "internet/git.h"
 
 #include <openssl/evp.h>
@@ -88,6 +88,110 @@ static void put_line(aq_buf *out, const char *text, size_t len)
     aq_buf_add(out, text, len);
 }
 
+/* ---- version 2 ---- */
+
+static bool wants_two(const aq_ask *q)
+{
+    const char *wish = aq_ask_header(q, "git-protocol");
+
+    return wish && strstr(wish, "version=2");
+}
+
+static bool says(const aq_ask *q, const char *text)
+{
+    return q->body.len > 0 && memmem(q->body.data, q->body.len, text, strlen(text));
+}
+
+static void put_text(aq_buf *out, const char *text)
+{
+    put_line(out, text, strlen(text));
+}
+
+static void put_abilities(aq_buf *out)
+{
+    put_text(out, "version 2\n");
+    put_text(out, "agent=git/2.45.2\n");
+    put_text(out, "ls-refs=unborn\n");
+    put_text(out, "fetch=shallow wait-for-done\n");
+    put_text(out, "server-option\n");
+    put_text(out, "object-format=sha1\n");
+    aq_buf_adds(out, "0000");
+}
+
+/* Does a ref begin with one of the prefixes that were asked for, if any were? */
+static bool wanted(const aq_ask *q, const char *ref)
+{
+    static const char key[] = "ref-prefix ";
+    const char *at = q->body.data, *end = at + q->body.len;
+
+    if (!says(q, key))
+        return true;
+    while (at < end && (at = memmem(at, (size_t)(end - at), key, sizeof key - 1))) {
+        size_t n = 0;
+
+        at += sizeof key - 1;
+        while (at + n < end && (unsigned char)at[n] > ' ' && n < strlen(ref) + 1)
+            n++;
+        if (n <= strlen(ref) && strncmp(at, ref, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_ref(const aq_ask *q, const repository *repo, const char *ref, const char *more,
+                    aq_buf *out)
+{
+    aq_auto_buf line = {0};
+
+    if (!wanted(q, ref))
+        return;
+    aq_buf_addf(&line, "%s %s%s\n", repo->hex, ref, more);
+    put_line(out, line.data, line.len);
+}
+
+static void list_refs(const aq_ask *q, const repository *repo, aq_buf *out)
+{
+    put_ref(q, repo, "HEAD", says(q, "symrefs") ? " symref-target:refs/heads/main" : "", out);
+    put_ref(q, repo, "refs/heads/main", "", out);
+    aq_buf_adds(out, "0000");
+}
+
+/* In pieces on the first of three channels. */
+static void put_pack(aq_buf *out, const aq_buf *pack)
+{
+    enum { PIECE = 65515 };
+
+    put_text(out, "packfile\n");
+    for (size_t at = 0; at < pack->len; at += PIECE) {
+        size_t n = pack->len - at < PIECE ? pack->len - at : PIECE;
+
+        aq_buf_addf(out, "%04zx", n + 5);
+        aq_buf_addc(out, 1);
+        aq_buf_add(out, pack->data + at, n);
+    }
+    aq_buf_adds(out, "0000");
+}
+
+static void fetch_two(const aq_ask *q, const aq_buf *pack, aq_buf *out)
+{
+    if (!says(q, "done")) {
+        put_text(out, "acknowledgments\n");
+        put_text(out, "NAK\n");
+        aq_buf_adds(out, "0000");
+        return;
+    }
+    put_pack(out, pack);
+}
+
+/* ---- both ---- */
+
+static bool usual_headers(aq_reply *r, const char *type)
+{
+    aq_reply_header(r, "Content-Type", type);
+    aq_reply_header(r, "Cache-Control", "no-cache, max-age=0, must-revalidate");
+    return true;
+}
+
 bool aq_git_refs(aq_ask *q, aq_reply *r)
 {
     const char *service = aq_ask_query(q, "service");
@@ -104,6 +208,11 @@ bool aq_git_refs(aq_ask *q, aq_reply *r)
     put_line(&r->body, line.data, line.len);
     aq_buf_adds(&r->body, "0000");
     line.len = 0;
+    if (!receive && wants_two(q)) {
+        put_abilities(&r->body);
+        release(&repo);
+        return usual_headers(r, "application/x-git-upload-pack-advertisement");
+    }
     aq_buf_addf(&line, "%s %s", repo.hex, receive ? "refs/heads/main" : "HEAD");
     aq_buf_addc(&line, 0);
     aq_buf_addf(&line, "%s object-format=sha1 agent=git/2.45.2\n",
@@ -117,10 +226,8 @@ bool aq_git_refs(aq_ask *q, aq_reply *r)
     aq_buf_adds(&r->body, "0000");
     line.len = 0;
     aq_buf_addf(&line, "application/x-%s-advertisement", service);
-    aq_reply_header(r, "Content-Type", aq_buf_str(&line));
-    aq_reply_header(r, "Cache-Control", "no-cache, max-age=0, must-revalidate");
     release(&repo);
-    return true;
+    return usual_headers(r, aq_buf_str(&line));
 }
 
 /* Type and size in groups of bits, then the object as zlib stores it. */
@@ -143,35 +250,45 @@ static void put_object(aq_buf *out, unsigned type, const aq_buf *data)
     aq_buf_add(out, packed, len);
 }
 
-bool aq_git_upload(aq_ask *q, aq_reply *r)
+static void make_pack(const repository *repo, aq_buf *pack)
 {
-    aq_auto_buf pack = {0};
-    repository repo;
     uint8_t sum[SHA1];
     unsigned len = SHA1;
-    bool done = q->body.len > 0 && memmem(q->body.data, q->body.len, "done", 4);
-    bool shallow = q->body.len > 0 && memmem(q->body.data, q->body.len, "deepen ", 7);
+
+    aq_buf_add(pack, "PACK\0\0\0\2\0\0\0\4", 12);
+    put_object(pack, COMMIT, &repo->commit);
+    put_object(pack, TREE, &repo->tree);
+    put_object(pack, BLOB, &repo->readme);
+    put_object(pack, BLOB, &repo->license);
+    if (EVP_Digest(pack->data, pack->len, sum, &len, EVP_sha1(), NULL) != 1)
+        aq_panic("SHA-1 failed");
+    aq_buf_add(pack, sum, SHA1);
+}
+
+bool aq_git_upload(aq_ask *q, aq_reply *r)
+{
+    bool done = says(q, "done"), shallow = says(q, "deepen ");
+    aq_auto_buf pack = {0};
+    repository repo;
 
     make(q, &repo);
-    aq_reply_header(r, "Content-Type", "application/x-git-upload-pack-result");
-    aq_reply_header(r, "Cache-Control", "no-cache, max-age=0, must-revalidate");
+    make_pack(&repo, &pack);
+    if (wants_two(q)) {
+        if (says(q, "command=ls-refs"))
+            list_refs(q, &repo, &r->body);
+        else
+            fetch_two(q, &pack, &r->body);
+        release(&repo);
+        return usual_headers(r, "application/x-git-upload-pack-result");
+    }
     if (shallow)
         aq_buf_adds(&r->body, "0000"); /* the only commit has no parent to leave out */
     if (done || !shallow)
         put_line(&r->body, "NAK\n", 4);
-    if (done) {
-        aq_buf_add(&pack, "PACK\0\0\0\2\0\0\0\4", 12);
-        put_object(&pack, COMMIT, &repo.commit);
-        put_object(&pack, TREE, &repo.tree);
-        put_object(&pack, BLOB, &repo.readme);
-        put_object(&pack, BLOB, &repo.license);
-        if (EVP_Digest(pack.data, pack.len, sum, &len, EVP_sha1(), NULL) != 1)
-            aq_panic("SHA-1 failed");
-        aq_buf_add(&pack, sum, SHA1);
+    if (done)
         aq_buf_add(&r->body, pack.data, pack.len);
-    }
     release(&repo);
-    return true;
+    return usual_headers(r, "application/x-git-upload-pack-result");
 }
 
 /* "OLD NEW refs/…" in the first lines; each is told to be taken. */

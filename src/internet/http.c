@@ -24,6 +24,7 @@ void aq_ask_free(aq_ask *q)
 {
     if (!q)
         return;
+    q->conn->net->held -= q->body.len;
     aq_buf_free(&q->body);
     aq_buf_free(&q->rest.held);
     aq_hash_abort(q->digest);
@@ -40,10 +41,13 @@ const char *aq_ask_header(const aq_ask *q, const char *name)
 
 void aq_ask_body(aq_ask *q, const void *data, size_t len)
 {
-    size_t room = AQ_NET_BODY - q->body.len;
+    size_t room = AQ_NET_BODY - q->body.len, kept = len < room ? len : room;
 
     aq_hash_add(q->digest, data, len);
-    aq_buf_add(&q->body, data, len < room ? len : room);
+    if (q->conn->net->held + kept > AQ_NET_HELD) /* answers look at less of it */
+        kept = 0;
+    aq_buf_add(&q->body, data, kept);
+    q->conn->net->held += kept;
     /* What the record of the request cannot hold follows in records of its own. */
     if (q->body_len + len > AQ_EVENT_TEXT) {
         size_t skip = q->body_len < AQ_EVENT_TEXT ? AQ_EVENT_TEXT - (size_t)q->body_len : 0;
@@ -169,6 +173,7 @@ const char *aq_status_text(int status)
         {201, "Created"},
         {202, "Accepted"},
         {204, "No Content"},
+        {206, "Partial Content"},
         {301, "Moved Permanently"},
         {302, "Found"},
         {304, "Not Modified"},
@@ -182,6 +187,7 @@ const char *aq_status_text(int status)
         {410, "Gone"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
+        {416, "Range Not Satisfiable"},
         {415, "Unsupported Media Type"},
         {422, "Unprocessable Content"},
         {426, "Upgrade Required"},

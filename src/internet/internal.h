@@ -35,6 +35,7 @@ enum {
     AQ_NET_RECORDED = 1 << 20,      /* bytes of one connection that are recorded */
     AQ_NET_RECORDED_ALL = 16 << 20, /* of a world */
     AQ_NET_RECORDS = 100000,        /* of a world */
+    AQ_NET_HELD = 192 << 20,        /* bytes that wait in all connections; bodies among them */
     AQ_NET_MEMORY = 768 << 20,      /* addresses of the process */
     AQ_NET_READ = 64 << 10,         /* at once from one socket */
     AQ_NET_IDLE = 60,               /* virtual seconds until a silent connection is closed */
@@ -74,6 +75,7 @@ struct aq_conn {
     const aq_talk *talk; /* NULL until the first bytes were seen */
     void *state;         /* of the talk */
     struct aq_tls *tls;  /* NULL: in the clear */
+    bool starttls;       /* what comes next is TLS */
     bool greeted;        /* we spoke first */
     bool ended;          /* the client will say no more */
     bool told;           /* and the talk knows */
@@ -83,6 +85,7 @@ struct aq_conn {
     aq_buf in;           /* in the clear, not yet used */
     aq_buf out;          /* for the socket, from `sent` on */
     size_t sent;
+    size_t held;            /* of its buffers, as counted last */
     uint64_t read, written; /* in the clear */
     uint64_t recorded;      /* bytes of it that are in records */
     aq_hash *digest;        /* of all that was read, in the clear */
@@ -117,6 +120,7 @@ struct aq_net {
     uint64_t moved, flows;
     aq_conn *first, *last;
     size_t open;
+    size_t held;        /* by connections and their requests */
     int64_t latency_ns; /* of the way to and from the internet; 0: none */
     uint64_t records, recorded, dropped;
     bool failed; /* the line is gone */
@@ -232,6 +236,10 @@ void aq_reply_free(aq_reply *r);
 const char *aq_status_text(int status);
 /* The answer to a request, and its record. */
 void aq_answer(aq_ask *q, aq_reply *r);
+
+/* deliver.c: answers conditions, ranges and encodings that the client named. `tag`: of the body, or
+ * NULL. */
+void aq_deliver(const aq_ask *q, aq_reply *r, const char *tag);
 
 /* Answers that are made by code; `do NAME` in a pack. False: it has none, the next rule is tried.
  */

@@ -145,6 +145,12 @@ static int literal(reader *r, const char *at, const char **ret, size_t *len, boo
     return 0;
 }
 
+/* What is said of a turn after its text. */
+static bool is_mark(const char *key)
+{
+    return strcmp(key, "bye") == 0 || strcmp(key, "collect") == 0 || strcmp(key, "starttls") == 0;
+}
+
 static int service_row(reader *r, const char *key, char *at)
 {
     aq_dialogue *d = r->dialogue;
@@ -152,13 +158,12 @@ static int service_row(reader *r, const char *key, char *at)
 
     if (strcmp(key, "greet") == 0)
         return literal(r, at, &d->greeting, &d->greeting_len, &d->greeting_raw);
-    if (strcmp(key, "bye") == 0 || strcmp(key, "collect") == 0) {
-        if (d->turn_count == 0)
+    if (is_mark(key)) {
+        aq_turn *t = d->turn_count > 0 ? &d->turns[d->turn_count - 1] : NULL;
+
+        if (!t)
             return wrong(r, "there is no turn above");
-        if (key[0] == 'b')
-            d->turns[d->turn_count - 1].bye = true;
-        else
-            d->turns[d->turn_count - 1].collect = true;
+        *(key[0] == 'b' ? &t->bye : key[0] == 'c' ? &t->collect : &t->starttls) = true;
         return 0;
     }
     if (!anywhere && strcmp(key, "on") != 0 && strcmp(key, "else") != 0)
@@ -202,7 +207,7 @@ static int row(reader *r, char *line)
     if (strchr("|>=", line[0]))
         return text_row(r, line);
     key = word(r, &at);
-    if (strcmp(key, "bye") != 0 && strcmp(key, "collect") != 0)
+    if (!is_mark(key))
         close_text(r);
     if (strcmp(key, "answer") == 0)
         return begin_answer(r, at);

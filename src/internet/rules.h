@@ -37,6 +37,7 @@ typedef struct aq_turn {
     const char *reply; /* a template unless `raw` */
     size_t reply_len;
     bool raw, anywhere, collect, bye;
+    bool starttls; /* the rest is said in TLS; not where it is already, or cannot be */
 } aq_turn;
 
 typedef struct aq_dialogue {

@@ -73,11 +73,13 @@ static bool begins(const char *data, size_t len, const char *with, size_t n)
     return true;
 }
 
-static const aq_turn *turn_for(const aq_dialogue *d, const char *data, size_t len)
+static const aq_turn *turn_for(const aq_conn *c, const aq_dialogue *d, const char *data, size_t len)
 {
     for (size_t i = 0; i < d->turn_count; i++) {
         const aq_turn *t = &d->turns[i];
 
+        if (t->starttls && (c->tls || !c->net->tls))
+            continue;
         if (t->anywhere ? memmem(data, len, t->pattern, t->pattern_len) != NULL
                         : begins(data, len, t->pattern, t->pattern_len))
             return t;
@@ -88,7 +90,7 @@ static const aq_turn *turn_for(const aq_dialogue *d, const char *data, size_t le
 static void reply(aq_conn *c, const char *data, size_t len)
 {
     dialogue *d = c->state;
-    const aq_turn *t = turn_for(d->rules, data, len);
+    const aq_turn *t = turn_for(c, d->rules, data, len);
 
     if (!t)
         return;
@@ -97,6 +99,7 @@ static void reply(aq_conn *c, const char *data, size_t len)
     else
         say_text(c, t->pattern, t->reply, data, len);
     d->collecting = t->collect;
+    c->starttls = t->starttls;
     if (t->bye)
         aq_conn_close(c, "goodbye");
 }
