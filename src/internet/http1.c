@@ -151,7 +151,9 @@ int aq_http1_head_read(aq_ask *q, const char *data, size_t len, aq_http1_head *r
 
     h.len = head_end(data, len);
     if (h.len == 0 || h.len > AQ_NET_HEAD)
-        return h.len > AQ_NET_HEAD || len > AQ_NET_HEAD ? -431 : 0;
+        return h.len > AQ_NET_HEAD || len > AQ_NET_HEAD
+                   ? (memchr(data, '\n', len < AQ_NET_HEAD ? len : AQ_NET_HEAD) ? -431 : -414)
+                   : 0;
     end = data + h.len;
     n = line_len(at, end, &next);
     if ((r = request_line(q, at, n, &h)) < 0)

@@ -153,10 +153,12 @@ void aq_prose_of(const aq_words *w, aq_scene *s, unsigned words, aq_buf *out)
 void aq_prose(aq_scene *s, unsigned words, aq_buf *out)
 {
     static const aq_words *built_in;
+    static aq_arena *arena;
     aq_err err = {0};
 
-    if (!built_in &&
-        aq_words_read(aq_arena_new(), words_pack, sizeof words_pack - 1, &built_in, &err) < 0)
+    if (!arena)
+        arena = aq_arena_new();
+    if (!built_in && aq_words_read(arena, words_pack, sizeof words_pack - 1, &built_in, &err) < 0)
         aq_panic("%s", err.text);
     aq_prose_of(built_in, s, words, out);
 }

@@ -143,11 +143,30 @@ aq_step aq_try_listen(aq_tracer *t, aq_task *k)
 static int one_address(aq_tracer *t, aq_task *k, uint64_t at, uint64_t len, bool *any)
 {
     struct sockaddr_storage s;
+    int r;
 
     if (!get_address(k, at, len, &s) || (s.ss_family != AF_INET && s.ss_family != AF_INET6))
         return 0;
     *any = true;
-    return aq_reach_address(t, k, &s, false);
+    r = aq_reach_address(t, k, &s, false);
+    if (r > 0)
+        aq_reach_called(t, aq_reach_way(t, &s), false);
+    return r;
+}
+
+/* One whose peer was named before. */
+static void call_peer(aq_tracer *t, aq_task *k)
+{
+    const aq_fd *f = aq_fd_of(t, k, aq_arg_int(k, 0));
+    struct sockaddr_storage s = {0};
+    socklen_t len = sizeof s;
+    aq_auto_fd int mine = -1;
+
+    if (f->kind != AQ_FD_SOCKET || f->stream || (f->family != AF_INET && f->family != AF_INET6))
+        return;
+    mine = aq_fd_borrow(k, aq_arg_int(k, 0));
+    if (mine >= 0 && getpeername(mine, (struct sockaddr *)&s, &len) == 0)
+        aq_reach_called(t, aq_reach_way(t, &s), false);
 }
 
 /* 0, or what a message that is sent there is answered. */
@@ -169,6 +188,8 @@ int aq_reach_message(aq_tracer *t, aq_task *k)
         aq_auto_fd int mine = aq_fd_borrow(k, aq_arg_int(k, 0));
 
         aq_reach_port(t, k, mine, true);
+    } else if (!any) {
+        call_peer(t, k);
     }
     return r < 0 ? r : 0;
 }

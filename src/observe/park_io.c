@@ -285,8 +285,10 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
 {
     bool writes = is_write(k->nr);
 
-    if (!writes)
+    if (!writes) {
         aq_face_netlink(t, k, result);
+        aq_reach_heard(t, k, *result);
+    }
     if (!aq_io_unflip(k)) {
         aq_moved(t, *result);
         return AQ_STEP_RUN;

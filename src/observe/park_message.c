@@ -223,8 +223,10 @@ long aq_message_done(aq_task *k)
 aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result)
 {
     if (!k->waits) {
-        if (!sends(k->nr))
+        if (!sends(k->nr)) {
             aq_face_netlink(t, k, result);
+            aq_reach_heard(t, k, *result);
+        }
         aq_face_stamps(t, k, *result);
         aq_moved(t, *result);
         return AQ_STEP_RUN;
@@ -245,8 +247,10 @@ aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result)
     }
     if (k->done || k->part)
         *result = aq_message_done(k);
-    if (!sends(k->nr))
+    if (!sends(k->nr)) {
         aq_face_netlink(t, k, result);
+        aq_reach_heard(t, k, *result);
+    }
     aq_face_stamps(t, k, *result);
     aq_moved(t, *result);
     return AQ_STEP_RUN;

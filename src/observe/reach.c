@@ -464,6 +464,17 @@ void aq_reach_called(aq_tracer *t, uint64_t way, bool waits)
         aq_reach_arrived(t, 0);
 }
 
+void aq_reach_heard(aq_tracer *t, aq_task *k, long result)
+{
+    const aq_fd *f;
+
+    if (!t->reach || t->reach->arrival <= t->clock || result == -EAGAIN)
+        return;
+    f = aq_fd_of(t, k, aq_arg_int(k, 0));
+    if (f->kind == AQ_FD_SOCKET && !f->stream && (f->family == AF_INET || f->family == AF_INET6))
+        aq_reach_arrived(t, k->timed ? k->deadline : 0);
+}
+
 /* ---- ports ---- */
 
 static uint16_t *port_at(struct sockaddr_storage *s)

@@ -21,6 +21,9 @@ void aq_reach_called(aq_tracer *t, uint64_t way, bool waits);
 /* Whoever looks sees that something came. Before `until` (0: whenever that is) it cannot have. */
 void aq_reach_arrived(aq_tracer *t, uint64_t until);
 
+/* A message was taken from a socket without streams, or an error from it: it had to come first. */
+void aq_reach_heard(aq_tracer *t, aq_task *k, long result);
+
 /* The internet's turn, when anything happened since it was quiet. True when it did something. Its
  * answers travel, but not beyond the moment `until`. */
 bool aq_reach_step(aq_tracer *t, uint64_t until);

@@ -134,3 +134,45 @@ def test_congestion_control_is_the_usual(world):
     code = ("import socket; s = socket.socket(); print(s.getsockopt(6, 13, 16).rstrip(b'\\0').decode());"
             "print(open('/proc/sys/net/ipv4/tcp_congestion_control').read().strip())")
     assert world.python(code).split() == ["cubic", "cubic"]
+
+
+DATAGRAMS = """
+import socket, struct, time
+def ping(a, family=socket.AF_INET, connected=False):
+    s = socket.socket(family, socket.SOCK_DGRAM, socket.IPPROTO_ICMP if family == socket.AF_INET else 58); s.settimeout(5)
+    what = struct.pack('!BBHHH', 8 if family == socket.AF_INET else 128, 0, 0, 0, 1) + b'p' * 56
+    t = time.monotonic()
+    try:
+        s.connect((a, 0)) if connected else None
+        s.send(what) if connected else s.sendto(what, (a, 0))
+        r = s.recv(100); return r[0], r[8:] == what[8:], time.monotonic() - t
+    except OSError as e: return type(e).__name__, e.errno, time.monotonic() - t
+def udp(a, port, what=b'x', connected=False):
+    s = socket.socket(type=socket.SOCK_DGRAM); s.settimeout(2); t = time.monotonic()
+    try:
+        s.connect((a, port)) if connected else None
+        s.send(what) if connected else s.sendto(what, (a, port))
+        return len(s.recv(2000)), time.monotonic() - t
+    except OSError as e: return type(e).__name__, time.monotonic() - t
+def tcp(a):
+    t = time.monotonic(); socket.create_connection((a, 80)); return time.monotonic() - t
+print([ping('8.8.8.8'), ping('8.8.8.8', connected=True), ping('192.168.178.1'), ping('127.0.0.1'), ping('2606:4700::1111', socket.AF_INET6), ping('10.9.9.9'),
+       tcp('8.8.8.8'), udp('8.8.8.8', 4, connected=True), udp('8.8.8.8', 4), udp('1.2.3.4', 443, b'\\xc3\\0\\0\\0\\1\\x08destinat\\x03src' + bytes(1200)),
+       udp('1.2.3.4', 40000, connected=True), udp('1.2.3.4', 514, b'<14>words')])
+"""
+
+
+def test_pings_and_datagrams(world):
+    """Hosts and the gateway answer pings, after as long as a connection takes; odd ports refuse datagrams, QUIC is recorded."""
+    seen, events, said = world.json("/usr/bin/python3", "-c", DATAGRAMS)
+    far, again, near, own, six, nobody, way, odd, silent, quic, high, log = eval(said.splitlines()[0])
+    assert far[:2] == again[:2] == near[:2] == own[:2] == (0, True) and six[:2] == (129, True)
+    assert abs(far[2] - way) < way / 5 and 0.0002 < near[2] < 0.003 and own[2] < 0.001
+    assert 0.004 < six[2] < 0.05
+    assert nobody[0] in ("TimeoutError", "OSError") and nobody[2] > 0.0001
+    assert odd[0] == high[0] == "ConnectionRefusedError" and abs(odd[1] - way) < way / 5
+    assert silent[0] == log[0] == "TimeoutError" and silent[1] >= 2  # an error that nobody is told of, as always with datagrams
+    assert quic[0] > 20 and 0.004 < quic[1] < 0.05
+    assert acts(events, "peer-quic")[0]["args"]["version"] == 1
+    assert [e["args"]["bytes"] for e in acts(events, "peer-datagram")] == ["<14>words"]
+    assert world.python(DATAGRAMS) == world.python(DATAGRAMS)
