@@ -110,7 +110,7 @@ aq_looker aq_look_handle;
 aq_noter aq_note_read, aq_note_write, aq_note_receive;
 /* decode_net.c */
 aq_looker aq_look_address;
-aq_noter aq_note_socket, aq_note_bind, aq_note_connect, aq_note_accept;
+aq_noter aq_note_socket, aq_note_bind, aq_note_connect, aq_note_accept, aq_note_sockopt;
 
 /* What a pipe gives to a socket, before and after. */
 void aq_keep_piped(aq_task *k, int from);

@@ -157,19 +157,74 @@ static aq_step set_flags(aq_task *k)
                : aq_answer(k, -EFAULT);
 }
 
+/* Questions that are younger than the machine's kernel: about processes and namespaces by their
+ * descriptors, about the host's file systems. */
+static bool is_young(uint32_t request)
+{
+    enum { OF_PROCESS = 0xff, OF_NAMESPACE = 0xb7, NAMESPACE_LAST = 4, OF_SYSTEM = 0x15 };
+
+    switch (_IOC_TYPE(request)) {
+    case OF_PROCESS:
+    case OF_SYSTEM:
+        return true;
+    case OF_NAMESPACE:
+        return _IOC_NR(request) > NAMESPACE_LAST;
+    default:
+        return false;
+    }
+}
+
+/* What each kind of file system answers by itself: its identity, its size, its state. Those that
+ * all have are left. */
+static bool is_of_one_system(uint32_t request)
+{
+    enum { OF_EXT = 'f', OF_XFS = 'X', OF_BTRFS = 0x94 };
+    const unsigned type = _IOC_TYPE(request);
+
+    switch (request) {
+    case FS_IOC_GETFLAGS:
+    case FS_IOC_SETFLAGS:
+    case FS_IOC_FIEMAP:
+    case FS_IOC_FSGETXATTR:
+    case FS_IOC_FSSETXATTR:
+    case FS_IOC_GETFSLABEL:
+    case FICLONE:
+    case FICLONERANGE:
+    case FIDEDUPERANGE:
+        return false;
+    default:
+        return type == OF_EXT || type == OF_XFS || type == OF_BTRFS;
+    }
+}
+
+static bool is_of_disk(uint32_t request)
+{
+    switch (request) {
+    case FS_IOC_GETFLAGS:
+    case FS_IOC_SETFLAGS:
+    case FS_IOC_FIEMAP:
+    case FS_IOC_GETVERSION:
+    case FS_IOC_FSGETXATTR:
+    case FS_IOC_GETFSLABEL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* What a file system in memory does not know, or answers otherwise. */
 aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
 {
+    static const char no_label[FSLABEL_MAX];
     uint32_t request = (uint32_t)aq_regs_arg(k, 1), version;
     struct fsxattr x = {0};
     struct statx s;
 
     k->part = 0;
-    if (!t->disk ||
-        (request != FS_IOC_GETFLAGS && request != FS_IOC_SETFLAGS && request != FS_IOC_FIEMAP &&
-         request != FS_IOC_GETVERSION && request != FS_IOC_FSGETXATTR))
-        return aq_try_ioctl(t, k);
-    if (!on_disk(t, k, aq_fd_of(t, k, aq_arg_int(k, 0)), &s))
+    if (t->disk && (is_young(request) || is_of_one_system(request)))
+        return aq_answer(k,
+                         aq_fd_of(t, k, aq_arg_int(k, 0))->kind == AQ_FD_NONE ? -EBADF : -ENOTTY);
+    if (!t->disk || !is_of_disk(request) || !on_disk(t, k, aq_fd_of(t, k, aq_arg_int(k, 0)), &s))
         return aq_try_ioctl(t, k);
     switch (request) {
     case FS_IOC_GETFLAGS:
@@ -182,6 +237,8 @@ aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
         return give(k, &version, sizeof version);
     case FS_IOC_FSGETXATTR:
         return give(k, &x, sizeof x);
+    case FS_IOC_GETFSLABEL:
+        return give(k, no_label, sizeof no_label);
     default:
         return S_ISREG(s.stx_mode) || S_ISDIR(s.stx_mode) ? fiemap(k, &s) : aq_answer(k, -ENOTTY);
     }

@@ -6,7 +6,6 @@
 
 #include "observe/decode.h"
 
-void aq_face_neighbour(uint8_t *m, size_t len);
 /* Returns its new length, which is never more. */
 size_t aq_face_socket(aq_tracer *t, uint8_t *m, size_t len);
 /* Sorts the messages of this type that the data begins with. */

@@ -1,9 +1,9 @@
-/* Neighbours and sockets, as the kernel tells of them over netlink.
+/* Lists of sockets, as the kernel tells of them over netlink.
  *
- * Neighbours that we made known for good are shown as hosts that were just heard. Sockets get the
- * numbers that files of /proc show, owners as on a machine that has a root, and times of the
- * world's clock. Answers of one kind come in the kernel's order of hashes, which differs from run
- * to run: they are put into an order of their own. All of it in place: no answer grows. */
+ * Sockets get the numbers that files of /proc show, owners as on a machine that has a root, and
+ * times of the world's clock. Answers of one kind, of neighbours too, come in the kernel's order of
+ * hashes, which differs from run to run: they are put into an order of their own. All of it in
+ * place: no answer grows. */
 #include <linux/inet_diag.h>
 #include <linux/netlink_diag.h>
 #include <linux/packet_diag.h>
@@ -35,28 +35,6 @@ static bool next_attribute(uint8_t *m, size_t len, size_t *at, struct rtattr *re
     ret->rta_len = (uint16_t)(ret->rta_len - RTA_LENGTH(0));
     *at += RTA_LENGTH(0) + RTA_ALIGN(ret->rta_len);
     return true;
-}
-
-/* ---- neighbours ---- */
-
-void aq_face_neighbour(uint8_t *m, size_t len)
-{
-    static const struct nda_cacheinfo heard = {
-        .ndm_confirmed = 212, .ndm_used = 1044, .ndm_updated = 98, .ndm_refcnt = 1};
-    size_t at = NLMSG_LENGTH(sizeof(struct ndmsg));
-    struct ndmsg n;
-    struct rtattr a;
-    uint8_t *value;
-
-    if (len < at)
-        return;
-    memcpy(&n, m + NLMSG_HDRLEN, sizeof n);
-    if (n.ndm_state == NUD_PERMANENT)
-        n.ndm_state = NUD_REACHABLE;
-    memcpy(m + NLMSG_HDRLEN, &n, sizeof n);
-    while (next_attribute(m, len, &at, &a, &value))
-        if (a.rta_type == NDA_CACHEINFO && a.rta_len >= sizeof heard)
-            memcpy(value, &heard, sizeof heard);
 }
 
 /* ---- sockets ---- */
@@ -152,7 +130,9 @@ static void local(aq_tracer *t, uint8_t *m, size_t len)
     d.udiag_ino = shown(t, d.udiag_ino);
     set_cookie(d.udiag_cookie, d.udiag_ino);
     memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
-    while (next_attribute(m, len, &at, &a, &value))
+    while (next_attribute(m, len, &at, &a, &value)) {
+        if (a.rta_type == UNIX_DIAG_VFS) /* of the file that it is bound to */
+            memset(value, 0, a.rta_len);
         for (size_t i = 0; (a.rta_type == UNIX_DIAG_PEER || a.rta_type == UNIX_DIAG_ICONS) &&
                            i + sizeof(uint32_t) <= a.rta_len;
              i += sizeof(uint32_t)) {
@@ -162,6 +142,7 @@ static void local(aq_tracer *t, uint8_t *m, size_t len)
             inode = shown(t, inode);
             memcpy(value + i, &inode, sizeof inode);
         }
+    }
 }
 
 static void of_netlink(aq_tracer *t, uint8_t *m, size_t len)

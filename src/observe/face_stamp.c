@@ -16,7 +16,6 @@
 
 enum {
     CONTROL = 4096, /* bytes of one message's control data that are looked at */
-    MESSAGES = 1024,
     STAMP = SO_TIMESTAMP,
     STAMP_NS = SO_TIMESTAMPNS,
     STAMPING = SO_TIMESTAMPING,
@@ -29,6 +28,8 @@ enum {
     RETRY_US = 200000,
 };
 
+/* Younger numbers of the same questions. */
+static const uint32_t stamp_ask_new = 0x80108906, stamp_ask_ns_new = 0x80108907;
 static const int64_t second = 1000000000;
 
 void aq_stamps_wanted(aq_tracer *t, int option)
@@ -44,7 +45,8 @@ void aq_stamps_wanted(aq_tracer *t, int option)
     }
 }
 
-/* One control message at `at`, of which `len` bytes are data. */
+/* One control message at `at`, of which `len` bytes are data: less than it has, where there was no
+ * room for more. */
 static void put_stamp(const aq_tracer *t, const aq_task *k, int type, uint64_t at, size_t len)
 {
     int64_t now = (int64_t)aq_clock_now(t, CLOCK_REALTIME);
@@ -57,17 +59,18 @@ static void put_stamp(const aq_tracer *t, const aq_task *k, int type, uint64_t a
         __attribute__((fallthrough));
     case STAMP_NS:
     case STAMP_NS_NEW:
-        if (len >= sizeof pair)
-            aq_tracee_put(k, at, pair, sizeof pair);
+        aq_tracee_put(k, at, pair, len < sizeof pair ? len : sizeof pair);
         break;
     case STAMPING:
     case STAMPING_NEW:
-        if (len < sizeof three || !aq_tracee_get(k, at, three, sizeof three))
+        if (len > sizeof three)
+            len = sizeof three;
+        if (!aq_tracee_get(k, at, three, len))
             break;
         for (int i = 0; i < 6; i += 2)
             if (three[i] || three[i + 1])
                 memcpy(three + i, pair, sizeof pair);
-        aq_tracee_put(k, at, three, sizeof three);
+        aq_tracee_put(k, at, three, len);
     }
 }
 
@@ -103,7 +106,7 @@ void aq_face_stamps(aq_tracer *t, aq_task *k, long result)
         return;
     if (k->nr == SYS_recvmsg)
         stamp_message(t, k, at);
-    for (long i = 0; k->nr == SYS_recvmmsg && i < result && i < MESSAGES; i++)
+    for (long i = 0; k->nr == SYS_recvmmsg && i < result; i++)
         stamp_message(t, k, at + (uint64_t)i * sizeof(struct mmsghdr));
 }
 
@@ -112,22 +115,15 @@ void aq_face_stamp_control(aq_tracer *t, aq_task *k, uint32_t request)
     int64_t now = (int64_t)aq_clock_now(t, CLOCK_REALTIME);
     int64_t pair[2] = {now / second, now % second};
 
-    if (request == STAMP_ASK)
+    bool coarse = request == STAMP_ASK || request == stamp_ask_new;
+
+    if (coarse)
         pair[1] /= 1000;
-    if (request == STAMP_ASK || request == STAMP_ASK_NS)
+    if (coarse || request == STAMP_ASK_NS || request == stamp_ask_ns_new)
         aq_tracee_put(k, aq_regs_arg(k, 2), pair, sizeof pair);
 }
 
 /* ---- what a connection measured ---- */
-
-aq_step aq_try_sockopt(aq_tracer *t, aq_task *k)
-{
-    int option = aq_arg_int(k, 2);
-    bool measures =
-        aq_arg_int(k, 1) == IPPROTO_TCP && (option == TCP_INFO || option == TCP_CONGESTION);
-
-    return t->plan.machine && measures ? AQ_STEP_RUN : AQ_STEP_GO;
-}
 
 void aq_face_measured(uint64_t way, struct tcp_info *i)
 {
@@ -160,23 +156,14 @@ static uint64_t way_of(aq_tracer *t, const aq_task *k)
                : 0;
 }
 
-aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result)
+void aq_face_connection(aq_tracer *t, aq_task *k, uint64_t at, size_t len)
 {
-    static const char usual[16] = "cubic";
     struct tcp_info i = {0};
-    socklen_t len = 0;
 
-    if (*result < 0 || !aq_tracee_get(k, aq_regs_arg(k, 4), &len, sizeof len))
-        return AQ_STEP_RUN;
-    if (aq_arg_int(k, 2) == TCP_CONGESTION) { /* a host may keep its worlds from the usual one */
-        aq_tracee_put(k, aq_regs_arg(k, 3), usual, len < sizeof usual ? len : sizeof usual);
-        return AQ_STEP_RUN;
-    }
     if (len > sizeof i)
         len = sizeof i;
-    if (!aq_tracee_get(k, aq_regs_arg(k, 3), &i, len))
-        return AQ_STEP_RUN;
+    if (!aq_tracee_get(k, at, &i, len))
+        return;
     aq_face_measured(way_of(t, k), &i);
-    aq_tracee_put(k, aq_regs_arg(k, 3), &i, len);
-    return AQ_STEP_RUN;
+    aq_tracee_put(k, at, &i, len);
 }

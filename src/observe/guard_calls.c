@@ -65,24 +65,6 @@ aq_step aq_try_process_vm(aq_tracer *t, aq_task *k)
     return aq_refuse(k, EPERM, "memory.refused");
 }
 
-/* Only families that a network namespace holds. Others reach past it (vsock: the hypervisor of the
- * host) or have no use but to find old code in the kernel. */
-aq_step aq_try_socket(aq_tracer *t, aq_task *k)
-{
-    switch (aq_arg_int(k, 0)) {
-    case AF_INET:
-    case AF_INET6:
-    case AF_NETLINK:
-    case AF_PACKET:
-        aq_reach_network(t, k);
-        return AQ_STEP_RUN;
-    case AF_UNIX:
-        return AQ_STEP_RUN;
-    default:
-        return aq_refuse(k, EAFNOSUPPORT, "family.refused");
-    }
-}
-
 /* Typing on somebody's terminal is not ours to allow, whoever left it open. */
 aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
 {
@@ -96,19 +78,6 @@ aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
     if (request >= SIOCGIFNAME && request <= SIOCDEVPRIVATE + 15) /* any socket may be asked */
         aq_reach_network(t, k);
     return aq_try_dull(t, k);
-}
-
-/* With SO_ZEROCOPY the kernel would send what lies in memory later, not what was recorded. */
-aq_step aq_try_option(aq_tracer *t, aq_task *k)
-{
-    if (aq_arg_int(k, 1) != SOL_SOCKET)
-        return AQ_STEP_RUN;
-    if (aq_arg_int(k, 2) == SO_ZEROCOPY)
-        return aq_refuse(k, EOPNOTSUPP, "zerocopy.refused");
-    t->lingers |= aq_arg_int(k, 2) == SO_LINGER;
-    if (t->plan.machine)
-        aq_stamps_wanted(t, aq_arg_int(k, 2));
-    return AQ_STEP_RUN;
 }
 
 /* What its look found dull needs no stop at its exit. */

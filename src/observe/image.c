@@ -273,14 +273,14 @@ static bool on_library(const aq_task *k, uint64_t at, uint64_t len)
     return p->vdso && at < p->vdso + p->vdso_bytes && to > p->vdso;
 }
 
-/* To drop its pages would bring the kernel's own back. Nobody can see that they were not dropped:
- * they would come back with the same content. */
+/* To drop its pages, in a child too, would bring the kernel's own back. Nobody can see that they
+ * were not dropped: they would come back with the same content. */
 aq_step aq_try_advice(aq_tracer *t, aq_task *k)
 {
     int advice = (int)aq_regs_arg(k, 2);
 
     (void)t;
-    if ((advice == MADV_DONTNEED || advice == DONTNEED_LOCKED) &&
+    if ((advice == MADV_DONTNEED || advice == DONTNEED_LOCKED || advice == MADV_WIPEONFORK) &&
         on_library(k, aq_regs_arg(k, 0), aq_regs_arg(k, 1)))
         return aq_answer(k, 0);
     return AQ_STEP_GO;

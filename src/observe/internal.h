@@ -353,11 +353,10 @@ aq_step aq_after_ipc_times(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
 /* face_stamp.c: times that the kernel's network tells. */
-aq_attempt aq_try_sockopt;
-aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result);
 void aq_stamps_wanted(aq_tracer *t, int option); /* of SOL_SOCKET */
 void aq_face_stamps(aq_tracer *t, aq_task *k, long result);
 void aq_face_stamp_control(aq_tracer *t, aq_task *k, uint32_t request);
+void aq_face_connection(aq_tracer *t, aq_task *k, uint64_t at, size_t len); /* TCP_INFO */
 
 /* face_net.c: what a netlink socket gave the task, without what tells of our cable. */
 void aq_face_netlink(aq_tracer *t, aq_task *k, long *result);
@@ -564,7 +563,12 @@ bool aq_entropy_control(aq_tracer *t, aq_task *k, uint32_t request, long *answer
 
 /* guard_calls.c: attempts that only look at arguments. */
 aq_attempt aq_try_absent, aq_try_done, aq_try_unshare, aq_try_personality, aq_try_process_vm,
-    aq_try_dull, aq_try_fcntl, aq_try_socket, aq_try_ioctl, aq_try_send, aq_try_option;
+    aq_try_dull, aq_try_fcntl, aq_try_ioctl, aq_try_send;
+
+/* guard_socket.c */
+aq_attempt aq_try_socket, aq_try_option, aq_try_sockopt;
+
+aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result);
 
 /* descriptor.c */
 const aq_fd *aq_fd_of(aq_tracer *t, aq_task *k, int fd); /* never NULL; kind NONE when not open */

@@ -13,8 +13,12 @@
 #include "observe/decode.h"
 #include "observe/reach.h"
 
-/* Of a look: to the internet; how long the way is. */
-enum { OUT = 1, WAY = 2, GIVE_UP_S = 127 /* six more greetings, each after twice the time */ };
+enum {
+    OUT = 1,         /* of a look: to the internet */
+    WAY = 2,         /* of a look: how long that is */
+    GIVE_UP_S = 127, /* six more greetings, each after twice the time */
+    MESSAGES = 1024, /* that the kernel sends at once */
+};
 
 /* The address at `at` in the task; false when there is none that could be one. */
 static bool get_address(const aq_task *k, uint64_t at, uint64_t len, struct sockaddr_storage *ret)
@@ -169,10 +173,25 @@ static void call_peer(aq_tracer *t, aq_task *k)
         aq_reach_called(t, aq_reach_way(t, &s), false);
 }
 
+/* Each message of many may go elsewhere. */
+static int many_addresses(aq_tracer *t, aq_task *k, uint64_t at, uint64_t count, bool *any)
+{
+    int r = 0;
+
+    for (uint64_t i = 0; i < count && i < MESSAGES && r >= 0; i++) {
+        struct mmsghdr h;
+
+        if (!aq_tracee_get(k, at + i * sizeof h, &h, sizeof h))
+            break;
+        r = one_address(t, k, (uint64_t)(uintptr_t)h.msg_hdr.msg_name, h.msg_hdr.msg_namelen, any);
+    }
+    return r;
+}
+
 /* 0, or what a message that is sent there is answered. */
 int aq_reach_message(aq_tracer *t, aq_task *k)
 {
-    struct mmsghdr h = {0};
+    struct msghdr h;
     uint64_t at = aq_regs_arg(k, 1);
     bool any = false;
     int r = 0;
@@ -181,9 +200,10 @@ int aq_reach_message(aq_tracer *t, aq_task *k)
         return 0;
     if (k->nr == SYS_sendto)
         r = one_address(t, k, aq_regs_arg(k, 4), (uint32_t)aq_regs_arg(k, 5), &any);
-    else if ((k->nr == SYS_sendmsg && aq_tracee_get(k, at, &h.msg_hdr, sizeof h.msg_hdr)) ||
-             (k->nr == SYS_sendmmsg && aq_tracee_get(k, at, &h, sizeof h)))
-        r = one_address(t, k, (uint64_t)(uintptr_t)h.msg_hdr.msg_name, h.msg_hdr.msg_namelen, &any);
+    else if (k->nr == SYS_sendmsg && aq_tracee_get(k, at, &h, sizeof h))
+        r = one_address(t, k, (uint64_t)(uintptr_t)h.msg_name, h.msg_namelen, &any);
+    else if (k->nr == SYS_sendmmsg)
+        r = many_addresses(t, k, at, (uint32_t)aq_regs_arg(k, 2), &any);
     if (any && r >= 0) {
         aq_auto_fd int mine = aq_fd_borrow(k, aq_arg_int(k, 0));
 

@@ -127,7 +127,7 @@ static void limit(aq_task *k)
 
 aq_step aq_try_message(aq_tracer *t, aq_task *k)
 {
-    uint64_t flags = flags_of(k), own = sends(k->nr) ? MSG_FASTOPEN : MSG_OOB | MSG_ERRQUEUE;
+    uint64_t flags = flags_of(k), own = sends(k->nr) ? 0 : MSG_OOB | MSG_ERRQUEUE;
     int r;
 
     const aq_fd *what = aq_fd_of(t, k, (int)aq_regs_arg(k, 0));
@@ -135,6 +135,9 @@ aq_step aq_try_message(aq_tracer *t, aq_task *k)
 
     if (aq_reach_reads(k) && aq_reach_is_out(t, what))
         return aq_reach_read(t, k);
+    if (sends(k->nr) && (flags & MSG_FASTOPEN) && what->stream &&
+        what->family != AF_UNIX) /* a connect by another name */
+        return aq_refuse(k, EOPNOTSUPP, "fastopen.refused");
     out = aq_reach_flow(t, what);
 
     k->waits = !(flags & (MSG_DONTWAIT | own));

@@ -407,12 +407,17 @@ bool aq_reach_flow(aq_tracer *t, const aq_fd *f)
 
 static bool take_address(const struct sockaddr_storage *s, aq_net_range *ret)
 {
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)s)->sin6_addr;
+
     *ret = (aq_net_range){0};
-    if (s->ss_family == AF_INET) {
+    if (s->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
+        memcpy(ret->address, six->s6_addr + 12, 4);
+        ret->prefix = 32;
+    } else if (s->ss_family == AF_INET) {
         memcpy(ret->address, &((const struct sockaddr_in *)s)->sin_addr, 4);
         ret->prefix = 32;
     } else if (s->ss_family == AF_INET6) {
-        memcpy(ret->address, &((const struct sockaddr_in6 *)s)->sin6_addr, 16);
+        memcpy(ret->address, six, 16);
         ret->prefix = 128;
         ret->six = true;
     } else {

@@ -88,3 +88,7 @@ typedef struct aq_veil_memory {
 } aq_veil_memory;
 aq_veil_memory aq_veil_memory_of(const aq_machine *m);
 unsigned aq_veil_threads(const aq_veil_scene *s); /* of the whole machine */
+
+/* An answer of the kernel's network (NETLINK_ROUTE), rewritten to `out`, which has room for twice
+ * its length; returns the length there. What is no whole message is left out. */
+size_t aq_veil_netlink(const uint8_t *in, size_t len, uint8_t *out);
