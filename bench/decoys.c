@@ -38,7 +38,7 @@ static const aq_decoys *make(aq_arena *a, int i)
 
     snprintf(text, sizeof text, "%d", i);
     aq_seed seed = aq_seed_of_text(text);
-    if (aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, time(NULL), &d, &err) < 0)
+    if (aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, time(NULL), NULL, &d, &err) < 0)
         aq_panic("%s", err.text);
     return d;
 }

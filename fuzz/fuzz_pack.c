@@ -13,7 +13,7 @@ static const aq_decoys *make(aq_arena *a, const aq_pack *p, aq_side side)
     const aq_decoys *d = NULL;
     aq_err err = {0};
 
-    if (aq_decoys_make(a, p, &seed, side, 1800000000, &d, &err) < 0) {
+    if (aq_decoys_make(a, p, &seed, side, 1800000000, NULL, &d, &err) < 0) {
         if (err.code >= 0 || !err.text[0])
             abort();
         return NULL;

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     uint64_t room = 0, large = 0;
     FILE *to = argc == 2 ? fopen(argv[1], "w") : NULL;
 
-    if (!to || aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, 0, &d, &err) < 0) {
+    if (!to || aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, 0, NULL, &d, &err) < 0) {
         fprintf(stderr, "gen-room: %s\n", to ? err.text : "usage: gen-room OUT");
         return 1;
     }

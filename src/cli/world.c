@@ -69,18 +69,29 @@ static int read_packs(const aq_command *c, aq_arena *a, const char *list, const 
     return aq_pack_read(a, paths, count, ret, &err) < 0 ? say_wrong(&err) : AQ_PARSE_RUN;
 }
 
+/* Of this machine, asked once. */
+static const aq_processor *processor(void)
+{
+    static aq_processor own;
+
+    if (own.len == 0)
+        aq_processor_read(&own);
+    return &own;
+}
+
 int aq_world_make(aq_arena *a, aq_world_choice *w, aq_err *err)
 {
     aq_seed seed = aq_seed_of_text(w->seed);
 
-    return aq_decoys_make(a, w->pack, &seed, w->side, w->start, &w->decoys, err);
+    return aq_decoys_make(a, w->pack, &seed, w->side, w->start, processor(), &w->decoys, err);
 }
 
 int aq_world_outline(aq_arena *a, aq_world_choice *w, bool (*wanted)(const char *name), aq_err *err)
 {
     aq_seed seed = aq_seed_of_text(w->seed);
 
-    return aq_decoys_outline(a, w->pack, &seed, w->side, w->start, wanted, &w->decoys, err);
+    return aq_decoys_outline(a, w->pack, &seed, w->side, w->start, processor(), wanted, &w->decoys,
+                             err);
 }
 
 int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
@@ -104,7 +115,7 @@ int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)
     if (!w->check)
         return AQ_PARSE_RUN;
     if (aq_decoys_make(a, w->pack, &seed, w->side == AQ_SIDE_A ? AQ_SIDE_B : AQ_SIDE_A, w->start,
-                       &other, &err) < 0 ||
+                       processor(), &other, &err) < 0 ||
         aq_decoys_twins(w->decoys, other, &err) < 0)
         return say_wrong(&err);
     return AQ_PARSE_RUN;

@@ -3,7 +3,8 @@
  * A seed makes two worlds, A and B. They are twins: the same names, counts, lengths, order and file
  * times, and no value in common (aq_decoys_twins proves it of a pair). Nothing here looks at a
  * clock, a locale or the host: the same pack, seed and side give the same bytes everywhere. Only
- * file times depend on when the world's clock starts, which the caller says. */
+ * file times depend on when the world's clock starts, and facts of the machine on its processor,
+ * which the caller says. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "decoy/pack.h"
+#include "kernel/processor.h"
 #include "model/machine.h"
 
 enum { AQ_SEED_LEN = 32, AQ_SEED_HEX = 2 * AQ_SEED_LEN + 1 };
@@ -85,17 +87,18 @@ typedef struct aq_large {
 void aq_large_begin(aq_large *l, const char *path, const uint8_t key[static 32], uint64_t len);
 void aq_large_more(aq_large *l, void *to, size_t len); /* no more than is left */
 
-/* All of it lives in the arena. Fails only on what a private pack can do wrong: a value or a world
- * that is too long, two files of one path. */
+/* All of it lives in the arena. `cpu`: the processor that the machine has, which also says whether
+ * it is a virtual one; NULL: the pack's own. Fails only on what a private pack can do wrong: a
+ * value or a world that is too long, two files of one path. */
 int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                   int64_t start, const aq_decoys **ret, aq_err *err);
+                   int64_t start, const aq_processor *cpu, const aq_decoys **ret, aq_err *err);
 
 /* What can be had soon of the same world: environment, machine, and the files and decoys whose
  * paths and names are `wanted`, as they will be in the whole; other decoys only where those take
  * them, and no places. Most of the time goes into key pairs, which stand in the other files. */
 int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                      int64_t start, bool (*wanted)(const char *name), const aq_decoys **ret,
-                      aq_err *err);
+                      int64_t start, const aq_processor *cpu, bool (*wanted)(const char *name),
+                      const aq_decoys **ret, aq_err *err);
 
 /* Are these the two worlds of one seed: the same shape, and no value in both? The error names the
  * first decoy, file or fact that breaks it. */

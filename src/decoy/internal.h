@@ -83,6 +83,11 @@ typedef struct aq_history {
 /* Adds what .git holds beside its settings; logs/HEAD comes last, a line for each commit. */
 int aq_history_make(const aq_history *h, aq_err *err);
 
+/* processor.c: what a processor says, as facts; how many. And which rows of the packs tell of a
+ * machine around it: NULL for those without a variant. */
+size_t aq_processor_facts(aq_arena *a, const aq_processor *p, const aq_fact **ret);
+const char *aq_processor_variant(const aq_processor *p);
+
 /* login.c */
 int aq_value_login(const aq_making *m, aq_buf *out, aq_err *err);
 

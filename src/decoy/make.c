@@ -47,6 +47,7 @@ typedef struct maker {
     aq_buf scratch;
     extra *extras, **last_extra;
     size_t extra_count;
+    const aq_processor *cpu;          /* NULL: the pack's */
     bool (*wanted)(const char *name); /* only these, and no places; NULL: everything */
     aq_err *err;
 } maker;
@@ -217,21 +218,62 @@ static int make_env(maker *k)
     return 0;
 }
 
+/* Rows of one fact stand together, the one without a variant first: which of them holds here, or
+ * NULL, and where the next fact begins. */
+static const aq_pack_named *fact_here(const maker *k, uint32_t i, const char *variant, size_t *len,
+                                      uint32_t *next)
+{
+    const aq_pack *p = k->pack;
+    const char *name = pooled(k, p->facts[i].name);
+    const aq_pack_named *found = NULL;
+
+    *len = strcspn(name, "@");
+    for (; i < p->fact_count; i++) {
+        const char *row = pooled(k, p->facts[i].name);
+
+        if (strncmp(row, name, *len) != 0 || (row[*len] && row[*len] != '@'))
+            break;
+        if (!row[*len] || (variant && strcmp(row + *len + 1, variant) == 0))
+            found = &p->facts[i];
+    }
+    *next = i;
+    return found;
+}
+
+/* Facts that a processor which is there says itself. */
+static bool of_processor(const char *name)
+{
+    return strncmp(name, "cpu.", 4) == 0 || strncmp(name, "cache.", 6) == 0;
+}
+
 static int make_facts(maker *k)
 {
     const aq_pack *p = k->pack;
-    aq_fact *rows = aq_arena_alloc(k->arena, (p->fact_count + 1) * sizeof *rows);
+    const char *variant = aq_processor_variant(k->cpu);
+    const aq_fact *own;
+    size_t own_count = aq_processor_facts(k->arena, k->cpu, &own), n = 0, len;
+    aq_fact *rows = aq_arena_alloc(k->arena, (p->fact_count + own_count + 2) * sizeof *rows);
 
-    for (uint32_t i = 0; i < p->fact_count; i++) {
+    for (uint32_t i = 0, next; i < p->fact_count; i = next) {
         aq_place at = {.kind = AQ_PLACE_FACT, .where = pooled(k, p->facts[i].name)};
-        int r = expand(k, p->facts[i].text, at, AQ_DECOY_VALUE);
+        const aq_pack_named *row = fact_here(k, i, variant, &len, &next);
+        int r;
 
-        if (r < 0)
+        if (!row || (own_count && of_processor(at.where)))
+            continue;
+        if (at.where[len])
+            at.where = aq_arena_strndup(k->arena, at.where, len);
+        if ((r = expand(k, row->text, at, AQ_DECOY_VALUE)) < 0)
             return r;
-        rows[i] = (aq_fact){at.where, aq_arena_strdup(k->arena, aq_buf_str(&k->scratch))};
+        if (k->scratch.len) /* a variant without a text takes the fact away */
+            rows[n++] = (aq_fact){at.where, aq_arena_strdup(k->arena, aq_buf_str(&k->scratch))};
     }
+    if (variant)
+        rows[n++] = (aq_fact){"machine.hypervisor", variant};
+    for (size_t i = 0; i < own_count; i++)
+        rows[n++] = own[i];
     k->out->machine.facts = rows;
-    k->out->machine.fact_count = p->fact_count;
+    k->out->machine.fact_count = n;
     return 0;
 }
 
@@ -590,18 +632,18 @@ static int make_all(maker *k, const aq_seed *seed, aq_side side, int64_t start,
 }
 
 int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                   int64_t start, const aq_decoys **ret, aq_err *err)
+                   int64_t start, const aq_processor *cpu, const aq_decoys **ret, aq_err *err)
 {
-    maker k = {.arena = a, .pack = pack, .err = err};
+    maker k = {.arena = a, .pack = pack, .cpu = cpu, .err = err};
 
     return make_all(&k, seed, side, start, ret);
 }
 
 int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                      int64_t start, bool (*wanted)(const char *name), const aq_decoys **ret,
-                      aq_err *err)
+                      int64_t start, const aq_processor *cpu, bool (*wanted)(const char *name),
+                      const aq_decoys **ret, aq_err *err)
 {
-    maker k = {.arena = a, .pack = pack, .wanted = wanted, .err = err};
+    maker k = {.arena = a, .pack = pack, .cpu = cpu, .wanted = wanted, .err = err};
 
     return make_all(&k, seed, side, start, ret);
 }

@@ -406,15 +406,32 @@ static int decoy_row(reader *r)
     return put_row(r, DECOYS, &d, &at);
 }
 
+/* A fact may have a variant behind its name: NAME@VARIANT. */
+static int take_fact(reader *r, bool *variant, uint32_t *ret)
+{
+    const char *word, *mark;
+    size_t len;
+
+    if (take_word(r, &word, &len) && (mark = memchr(word, '@', len)) && len < AQ_PACK_NAME &&
+        name_good(word, (size_t)(mark - word)) &&
+        name_good(mark + 1, len - (size_t)(mark + 1 - word))) {
+        *ret = pool_add(r->m, word, len);
+        *variant = true;
+        return 0;
+    }
+    r->at = word;
+    return take_name(r, "fact", ret);
+}
+
 static int named_row(reader *r, int kind)
 {
     aq_pack_named n = {0};
+    bool variant = false;
     uint32_t at;
-    int e = take_name(r, r->m->tables[kind].what, &n.name);
+    int e = kind == FACTS ? take_fact(r, &variant, &n.name) : take_name(r, "env", &n.name);
 
-    if (e == 0)
-        e = take_template(r, false, &n.text);
-    if (e == 0 && n.text.count == 0)
+    e = e < 0 ? e : take_template(r, false, &n.text);
+    if (e == 0 && n.text.count == 0 && !variant)
         return wrong(r, "%s has no text", pooled(r->m, n.name));
     return e < 0 ? e : put_row(r, kind, &n, &at);
 }
@@ -731,6 +748,17 @@ static int check_depth(const aq_pack_maker *m, aq_err *err)
     return e;
 }
 
+/* By name, and the one without a variant before the others. */
+static int fact_order(const void *a, const void *b, void *pool)
+{
+    const char *x = (const char *)pool + ((const aq_pack_named *)a)->name,
+               *y = (const char *)pool + ((const aq_pack_named *)b)->name;
+    size_t m = strcspn(x, "@"), n = strcspn(y, "@");
+    int r = memcmp(x, y, m < n ? m : n);
+
+    return r ? r : m != n ? (m < n ? -1 : 1) : strcmp(x + m, y + n);
+}
+
 static void *copy_out(aq_arena *a, const aq_buf *from)
 {
     void *to = aq_arena_alloc(a, from->len + 1);
@@ -749,6 +777,9 @@ int aq_pack_end(aq_pack_maker *m, aq_arena *a, const aq_pack **ret, aq_err *err)
         e = check_depth(m, err);
     if (e < 0)
         return e;
+    if (m->tables[FACTS].count)
+        qsort_r(m->tables[FACTS].rows.data, m->tables[FACTS].count, sizeof(aq_pack_named),
+                fact_order, m->pool.data);
     p = aq_arena_alloc(a, sizeof *p);
     *p = (aq_pack){.pool = copy_out(a, &m->pool),
                    .pieces = copy_out(a, &m->pieces),

@@ -108,7 +108,7 @@ typedef struct aq_pack {
     const char *pool;
     const aq_piece *pieces;
     const aq_pack_decoy *decoys;
-    const aq_pack_named *env, *facts;
+    const aq_pack_named *env, *facts; /* facts by name; NAME@VARIANT right behind NAME */
     const aq_pack_file *files;
     const aq_pack_list *lists;
     uint32_t pool_len, piece_count, decoy_count, env_count, fact_count, file_count, list_count;

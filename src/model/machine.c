@@ -27,6 +27,13 @@ uint64_t aq_machine_number(const aq_machine *m, const char *name, uint64_t other
     return errno == 0 && *end == '\0' ? n : otherwise;
 }
 
+bool aq_machine_is(const aq_machine *m, const char *on)
+{
+    bool not = *on == '!';
+
+    return !*on || (aq_machine_fact(m, on + not ) != NULL) != not ;
+}
+
 /* "2995.200": megahertz, with a fraction or without. */
 uint64_t aq_machine_khz(const aq_machine *m)
 {

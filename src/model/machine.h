@@ -6,6 +6,7 @@
  * and everything random, is the same in both. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,8 @@ typedef struct aq_machine {
 const char *aq_machine_fact(const aq_machine *m, const char *name); /* NULL when there is none */
 /* A fact that is a decimal number; `otherwise` when there is none. */
 uint64_t aq_machine_number(const aq_machine *m, const char *name, uint64_t otherwise);
+/* Is it one that `on` tells of? A fact that it has, "!FACT" one that it has not; "" is every one.
+ */
+bool aq_machine_is(const aq_machine *m, const char *on);
 /* The rate of its processor. */
 uint64_t aq_machine_khz(const aq_machine *m);

@@ -60,7 +60,9 @@ bool aq_actors_on(aq_tracer *t, aq_task *k)
 
 static const aq_veil_actor *actor(aq_tracer *t, aq_task *k, int pid)
 {
-    return pid > 1 && aq_actors_on(t, k) ? aq_veil_actor_of(pid) : NULL;
+    const aq_veil_actor *a = pid > 1 && aq_actors_on(t, k) ? aq_veil_actor_of(pid) : NULL;
+
+    return a && aq_veil_actor_on(t->plan.machine, a) ? a : NULL;
 }
 
 /* The whole of a path that is relative to /proc or to the folder of an actor. */

@@ -200,7 +200,7 @@ static void add_actors(aq_tracer *t, aq_listing *l)
     add_modules(t, l);
     for (size_t i = 0; i < aq_veil_actor_count; i++) {
         const aq_veil_actor *a = &aq_veil_actors[i];
-        bool there = false;
+        bool there = !aq_veil_actor_on(t->plan.machine, a);
 
         for (size_t k = 0; k < l->count && !there; k++)
             there = strcmp(l->entries[k].name, a->number) == 0;

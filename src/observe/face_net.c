@@ -201,9 +201,10 @@ aq_step aq_after_ioctl(aq_tracer *t, aq_task *k, long *result)
     memset(d.bus_info, 0, sizeof d.bus_info);
     memset(d.fw_version, 0, sizeof d.fw_version);
     snprintf(d.driver, sizeof d.driver, "%s", fact(t, "net.driver", "e1000e"));
-    snprintf(d.version, sizeof d.version, "%s", fact(t, "kernel.release", ""));
+    snprintf(d.version, sizeof d.version, "%s",
+             fact(t, "net.version", fact(t, "kernel.release", "")));
     snprintf(d.bus_info, sizeof d.bus_info, "%s", fact(t, "net.bus", "0000:00:1f.6"));
-    snprintf(d.fw_version, sizeof d.fw_version, "%s", fact(t, "net.firmware", "0.5-4"));
+    snprintf(d.fw_version, sizeof d.fw_version, "%s", fact(t, "net.firmware", ""));
     aq_tracee_put(k, at, &d, sizeof d);
     return AQ_STEP_RUN;
 }

@@ -43,6 +43,29 @@ static bool of_kernel(const aq_veil_actor *a)
     return a->command_len == 0;
 }
 
+/* "ksoftirqd/3", "kworker/3:1H-kblockd": of the fourth processor. */
+static bool of_missing_cpu(const aq_machine *m, const char *comm)
+{
+    const char *slash = strchr(comm, '/');
+    size_t digits = slash ? strspn(slash + 1, "0123456789") : 0;
+
+    return digits && digits < 5 && (slash[1 + digits] == '\0' || slash[1 + digits] == ':') &&
+           aq_word_number(slash + 1, digits, 10) >= aq_veil_cpus(m);
+}
+
+bool aq_veil_actor_on(const aq_machine *m, const aq_veil_actor *a)
+{
+    static const char *const of_hardware[] = {"i915/", "card0-", "irq/1"};
+
+    if (!of_kernel(a))
+        return true;
+    for (size_t i = 0; i < sizeof of_hardware / sizeof *of_hardware; i++)
+        if (strncmp(a->comm, of_hardware[i], strlen(of_hardware[i])) == 0 &&
+            aq_machine_is(m, "machine.hypervisor"))
+            return false;
+    return !of_missing_cpu(m, a->comm);
+}
+
 /* Processes of a session share its number; all others lead their own. */
 static int session(const aq_veil_actor *a)
 {

@@ -19,5 +19,7 @@ extern const size_t aq_veil_actor_count;
 
 uint32_t aq_veil_actor_group(const aq_veil_actor *a);
 const aq_veil_actor *aq_veil_actor_of(int pid); /* NULL: none of them */
+/* Has this machine such a process? Threads of the kernel serve processors and devices. */
+bool aq_veil_actor_on(const aq_machine *m, const aq_veil_actor *a);
 /* The one that a path in /proc tells of; NULL: none. */
 const aq_veil_actor *aq_veil_actor_at(const char *path);

@@ -21,7 +21,7 @@ aq_veil_maker aq_make_meminfo, aq_make_cpuinfo, aq_make_stat, aq_make_uptime, aq
     aq_make_net_arp, aq_make_fdinfo, aq_make_status, aq_make_process_stat, aq_make_statm,
     aq_make_io, aq_make_sched, aq_make_schedstat, aq_make_limits, aq_make_oom, aq_make_maps,
     aq_make_smaps, aq_make_rollup, aq_make_numa, aq_make_filenr, aq_make_zoneinfo,
-    aq_make_buddyinfo;
+    aq_make_buddyinfo, aq_make_modules;
 
 /* actors.c: a file of one of them, by what follows its number ("/stat"). */
 struct aq_veil_actor;
@@ -55,7 +55,12 @@ void aq_add_facts(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *te
 /* tree.c: what follows from facts, by name; and the text of a file of /sys, NULL when it is none.
  */
 void aq_add_hardware(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *name);
-const char *aq_sys_text(const char *path, unsigned *cpu);
+/* `m` NULL: of any machine. */
+const char *aq_sys_text(const aq_machine *m, const char *path, unsigned *cpu);
+/* processor.c: the same of the whole processor, false when it is none of that; and of one of many:
+ * its core, who shares a cache with it. */
+bool aq_add_processor(aq_buf *ret, const aq_machine *m, const char *name);
+void aq_add_core(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *name);
 /* system.c: where a part of the disk lies, in sectors; 0 is all of it. */
 void aq_disk_part(const aq_machine *m, unsigned nr, uint64_t *start, uint64_t *sectors);
 /* "0-3", and the mask "f", of the CPUs of a process. */

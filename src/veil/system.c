@@ -10,11 +10,6 @@
 #include "base/stream.h"
 #include "veil/actors.h"
 
-static uint64_t number(const aq_veil_scene *s, const char *name, uint64_t otherwise)
-{
-    return aq_machine_number(s->machine, name, otherwise);
-}
-
 static const char *text_of(const aq_veil_scene *s, const char *name)
 {
     const char *fact = aq_machine_fact(s->machine, name);
@@ -49,7 +44,8 @@ unsigned aq_veil_threads(const aq_veil_scene *s)
     unsigned others = 0;
 
     for (size_t i = 0; i < aq_veil_actor_count; i++)
-        others += aq_veil_actors[i].threads;
+        if (aq_veil_actor_on(s->machine, &aq_veil_actors[i]))
+            others += aq_veil_actors[i].threads;
     return others + s->tasks;
 }
 
@@ -80,21 +76,32 @@ static uint64_t per_second(const aq_veil_scene *s, uint64_t events, uint64_t of_
     return seconds_up(s) * events / of_seconds;
 }
 
+enum { ALL = 99, OWN = 100 };
+
 static const struct interrupt {
-    const char *name, *what;
-    unsigned cpu;                /* that takes it, or all of them when it is 99 */
+    const char *on, *name, *what;
+    unsigned cpu;                /* that takes it, ALL of them, or OWN + the one that it is for */
     unsigned events, of_seconds; /* its rate */
 } interrupts[] = {
-#define AQ_INTERRUPT(name, cpu, events, of_seconds, what) {name, what, cpu, events, of_seconds},
+#define AQ_INTERRUPT(on, name, cpu, events, of_seconds, what)                                      \
+    {on, name, what, cpu, events, of_seconds},
 #include "veil/interrupts.def"
 #undef AQ_INTERRUPT
 };
 
+static bool there(const aq_veil_scene *s, const struct interrupt *i)
+{
+    return aq_machine_is(s->machine, i->on) &&
+           (i->cpu < OWN || i->cpu - OWN < aq_veil_cpus(s->machine));
+}
+
 static uint64_t interrupts_of(const aq_veil_scene *s, const struct interrupt *i, unsigned cpu)
 {
-    if (i->cpu == 99)
+    if (i->cpu == ALL)
         return per_second(s, i->events + i->events * cpu / 16, i->of_seconds);
-    return i->cpu % aq_veil_cpus(s->machine) == cpu ? per_second(s, i->events, i->of_seconds) : 0;
+    if ((i->cpu < OWN ? i->cpu : i->cpu - OWN) % aq_veil_cpus(s->machine) != cpu || !there(s, i))
+        return 0;
+    return per_second(s, i->events, i->of_seconds);
 }
 
 static uint64_t all_interrupts(const aq_veil_scene *s, const struct interrupt *i)
@@ -112,7 +119,7 @@ static uint64_t numbered_interrupts(const aq_veil_scene *s, unsigned nr)
 
     snprintf(name, sizeof name, "%u", nr);
     for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++)
-        if (strcmp(interrupts[i].name, name) == 0)
+        if (strcmp(interrupts[i].name, name) == 0 && there(s, &interrupts[i]))
             return all_interrupts(s, &interrupts[i]);
     return 0;
 }
@@ -134,6 +141,8 @@ void aq_make_interrupts(const aq_veil_scene *s, const char *truth, size_t len, a
     for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++) {
         const struct interrupt *row = &interrupts[i];
 
+        if (!there(s, row))
+            continue;
         aq_buf_addf(ret, "%4s:", row->name);
         if (!*row->what) { /* one number for all */
             aq_buf_addf(ret, " %10u\n", 0);
@@ -218,7 +227,7 @@ void aq_make_stat(const aq_veil_scene *s, const char *truth, size_t len, aq_buf 
         add_processor(ret, v);
     }
     for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++)
-        all += all_interrupts(s, &interrupts[i]);
+        all += there(s, &interrupts[i]) ? all_interrupts(s, &interrupts[i]) : 0;
     aq_buf_addf(ret, "intr %" PRIu64, all);
     for (unsigned nr = 0; nr < 160; nr++)
         aq_buf_addf(ret, " %" PRIu64, numbered_interrupts(s, nr));
@@ -234,37 +243,24 @@ void aq_make_stat(const aq_veil_scene *s, const char *truth, size_t len, aq_buf 
     aq_buf_addc(ret, '\n');
 }
 
-/* ---- processors ---- */
+/* ---- modules ---- */
 
-static void add_processor_text(const aq_veil_scene *s, unsigned cpu, aq_buf *ret)
+void aq_make_modules(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
 {
-    unsigned cpus = aq_veil_cpus(s->machine);
-    uint64_t mhz = number(s, "cpu.base_mhz", 3000);
+    static const struct {
+        const char *on, *name, *by;
+        unsigned size, uses;
+    } modules[] = {
+#define AQ_MODULE(on, name, size, uses, by) {on, name, by, size, uses},
+#include "veil/modules.def"
+#undef AQ_MODULE
+    };
 
-    aq_buf_addf(ret, "processor\t: %u\nvendor_id\t: %s\ncpu family\t: %s\nmodel\t\t: %s\n", cpu,
-                text_of(s, "cpu.vendor"), text_of(s, "cpu.family"), text_of(s, "cpu.model_number"));
-    aq_buf_addf(ret, "model name\t: %s\nstepping\t: %s\nmicrocode\t: %s\ncpu MHz\t\t: %s\n",
-                text_of(s, "cpu.model"), text_of(s, "cpu.stepping"), text_of(s, "cpu.microcode"),
-                text_of(s, "cpu.mhz"));
-    aq_buf_addf(ret, "cache size\t: %s KB\nphysical id\t: 0\nsiblings\t: %u\ncore id\t\t: %u\n",
-                text_of(s, "cpu.cache_kb"), cpus, cpu * 4);
-    aq_buf_addf(ret, "cpu cores\t: %u\napicid\t\t: %u\ninitial apicid\t: %u\n", cpus, cpu * 8,
-                cpu * 8);
-    aq_buf_addf(ret,
-                "fpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: 32\nwp\t\t: yes\n"
-                "flags\t\t: %s\n",
-                text_of(s, "cpu.flags"));
-    aq_buf_addf(ret, "vmx flags\t: %s\nbugs\t\t: %s\nbogomips\t: %" PRIu64 ".%02" PRIu64 "\n",
-                text_of(s, "cpu.vmx_flags"), text_of(s, "cpu.bugs"), mhz * 2, mhz * 2 / 100 % 100);
-    aq_buf_adds(ret, "clflush size\t: 64\ncache_alignment\t: 64\n"
-                     "address sizes\t: 39 bits physical, 48 bits virtual\npower management:\n\n");
-}
-
-void aq_make_cpuinfo(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
-{
     (void)truth, (void)len;
-    for (unsigned cpu = 0; cpu < aq_veil_cpus(s->machine); cpu++)
-        add_processor_text(s, cpu, ret);
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (aq_machine_is(s->machine, modules[i].on))
+            aq_buf_addf(ret, "%s %u %u %s Live 0x0000000000000000\n", modules[i].name,
+                        modules[i].size, modules[i].uses, modules[i].by);
 }
 
 /* ---- memory ---- */

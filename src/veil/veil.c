@@ -170,6 +170,14 @@ uint64_t aq_veil_resident_kb(uint64_t size_kb)
 
 /* ---- facts in texts ---- */
 
+/* As the kernel writes them into names of its own. */
+static void add_filtered(aq_buf *ret, const char *text)
+{
+    for (; *text; text++)
+        if (*text > ' ' && *text < 127 && *text != ':')
+            aq_buf_addc(ret, *text);
+}
+
 void aq_add_facts(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *text)
 {
     char name[64];
@@ -189,8 +197,10 @@ void aq_add_facts(aq_buf *ret, const aq_machine *m, unsigned cpu, const char *te
         }
         memcpy(name, text + 2, len);
         name[len] = '\0';
-        fact = aq_machine_fact(m, name);
-        if (fact)
+        fact = aq_machine_fact(m, name + (*name == '~'));
+        if (fact && *name == '~')
+            add_filtered(ret, fact);
+        else if (fact)
             aq_buf_adds(ret, fact);
         else
             aq_add_hardware(ret, m, cpu, name);
@@ -271,7 +281,7 @@ const aq_veil *aq_veil_of(const char *path, bool actors)
     unsigned cpu;
     int pid, tid;
 
-    if (aq_sys_text(path, &cpu))
+    if (aq_sys_text(NULL, path, &cpu))
         return &sys_file;
     if (strncmp(path, proc, sizeof proc - 1) != 0)
         return NULL;
@@ -308,7 +318,8 @@ void aq_veil_text(const aq_veil *v, const aq_veil_scene *s, const char *truth, s
                   aq_buf *ret)
 {
     unsigned cpu = 0;
-    const char *text = v == &sys_file ? aq_sys_text(s->path ? s->path : "", &cpu) : v->text;
+    const char *text =
+        v == &sys_file ? aq_sys_text(s->machine, s->path ? s->path : "", &cpu) : v->text;
 
     aq_buf_clear(ret);
     if (v == &actor_file)

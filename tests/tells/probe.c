@@ -3,6 +3,7 @@
  * Each tell is looked for in a process of its own, so that one that crashes or hangs is one that
  * shows. Static, so that nothing that a loader does is needed; it never changes anything but files
  * of its own in /tmp. */
+#include <cpuid.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -242,6 +243,45 @@ int cpus_in_cpuinfo(void)
     for (const char *at = text_of("/proc/cpuinfo"); (at = strstr(at, "processor\t:")); at++)
         n++;
     return n;
+}
+
+const guest *hypervisor(void)
+{
+    static const guest all[] = {
+        {"KVMKVMKVM",
+         "|QEMU|Amazon EC2|Google|OpenStack|DigitalOcean|Hetzner|KubeVirt|Red Hat|KVM|",
+         "|virtio_net|e1000|e1000e|ena|gve|", "|QEMU|Amazon Elastic Block Store|nvme_card|"},
+        {"VMwareVMware", "|VMware|", "|vmxnet3|e1000e|e1000|", "|VMware|"},
+        {"Microsoft Hv", "|Microsoft|", "|hv_netvsc|mlx5_core|mana|", "|Msft|MSFT|Virtual Disk|"},
+        {"XenVMMXenVMM", "|Xen|Amazon EC2|", "|vif|e1000|", "|QEMU|Xen|"},
+    };
+    static const guest other = {"unknown", "", "", ""};
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    char name[13] = "";
+
+    __get_cpuid(1, &a, &b, &c, &d);
+    if (!(c >> 31))
+        return NULL;
+    __cpuid(0x40000000, a, b, c, d);
+    memcpy(name, &b, 4);
+    memcpy(name + 4, &c, 4);
+    memcpy(name + 8, &d, 4);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].signature, name) == 0)
+            return &all[i];
+    return &other;
+}
+
+bool has_one_of(const char *words, const char *text)
+{
+    char word[64];
+
+    for (; *words && words[1]; words += strcspn(words + 1, "|") + 1) {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(words + 1, "|"), words + 1);
+        if (*word && strstr(text, word))
+            return true;
+    }
+    return false;
 }
 
 const char *passwd_field(int number)

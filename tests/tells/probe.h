@@ -46,6 +46,15 @@ const char *again(const char *what);
 /* The output of a program with its errors; "" where there is no such program. */
 const char *output_of(const char *const *command);
 int cpus_in_cpuinfo(void);
+/* What is natural beside a hypervisor that the processor tells of (CPUID); NULL: it tells of none.
+ */
+typedef struct guest {
+    const char *signature;
+    const char *makers, *drivers, *disks; /* words of which one is there, between bars */
+} guest;
+const guest *hypervisor(void);
+/* Is a word of "|ONE|OTHER|" in this text? */
+bool has_one_of(const char *words, const char *text);
 /* The row of passwd for our user id: a field by number, "" where there is none. */
 const char *passwd_field(int number);
 const char *home(void);

@@ -209,19 +209,80 @@ TELL(entropy, names, "names of temporary files differ from one program to the ne
 
 /* ---- the processor itself ---- */
 
-TELL(processor, no_hypervisor, "the processor says that it is no guest (CPUID)")
+TELL(processor, hypervisor,
+     "what the processor says of a hypervisor, firmware, card, disk and clock say too")
+{
+    const guest *g = hypervisor();
+    const char *vendor = text_of("/sys/class/dmi/id/sys_vendor"),
+               *disk = text_of("/sys/block/nvme0n1/device/model"),
+               *clocks =
+                   text_of("/sys/devices/system/clocksource/clocksource0/available_clocksource");
+
+    if (!g)
+        return !strstr(clocks, "kvm-clock") || odd("%s", clocks);
+    say("%s: %.*s", g->signature, (int)strcspn(vendor, "\n"), vendor);
+    return has_one_of(g->makers, vendor) && has_one_of(g->disks, disk) &&
+           has_one_of(g->drivers, link_of("/sys/class/net/eth0/device/driver")) &&
+           (strcmp(g->signature, "KVMKVMKVM") != 0 || strstr(clocks, "kvm-clock"));
+}
+
+TELL(processor, cores, "as many threads in a package as the processor says (CPUID)")
+{
+    unsigned a = 0, b = 0, c = 0, d = 0, most = 0;
+    const char *line = line_of(text_of("/proc/cpuinfo"), "siblings");
+
+    for (unsigned level = 0; level < 4; level++) {
+        if (!__get_cpuid_count(0xb, level, &a, &b, &c, &d) || (c >> 8 & 0xff) == 0)
+            break;
+        most = b & 0xffff;
+    }
+    say("%u, %s", most, line ? line : "none");
+    return !most || (line && (unsigned)atoi(line) == most);
+}
+
+TELL(processor, address, "addresses are as wide as the processor says (CPUID)")
 {
     unsigned a = 0, b = 0, c = 0, d = 0;
-    char name[13] = "";
+    const char *line = line_of(text_of("/proc/cpuinfo"), "address sizes");
+    char wanted[64];
 
-    __get_cpuid(1, &a, &b, &c, &d);
-    if (!(c >> 31))
+    __get_cpuid(0x80000008, &a, &b, &c, &d);
+    snprintf(wanted, sizeof wanted, "%u bits physical, %u bits virtual", a & 0xff, a >> 8 & 0xff);
+    return (line && strcmp(line, wanted) == 0) || odd("%s", line ? line : "none");
+}
+
+/* Of the first level, for data. */
+TELL(processor, cache, "caches are as large as the processor says (CPUID)")
+{
+    const char *size = text_of("/sys/devices/system/cpu/cpu0/cache/index0/size");
+    unsigned a = 0, b = 0, c = 0, d = 0;
+
+    if (!__get_cpuid_count(4, 0, &a, &b, &c, &d) || (a & 31) == 0)
+        __get_cpuid_count(0x8000001d, 0, &a, &b, &c, &d);
+    if ((a & 31) == 0)
         return true;
-    __cpuid(0x40000000, a, b, c, d);
-    memcpy(name, &b, 4);
-    memcpy(name + 4, &c, 4);
-    memcpy(name + 8, &d, 4);
-    return odd("%s", name);
+    say("%s", size);
+    return (unsigned)atoi(size) ==
+           ((b >> 22) + 1) * ((b >> 12 & 0x3ff) + 1) * ((b & 0xfff) + 1) * (c + 1) / 1024;
+}
+
+TELL(processor, abilities, "cpuinfo has the flags that the processor has (CPUID)")
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const char *line = line_of(text_of("/proc/cpuinfo"), "flags");
+
+    if (!line)
+        return odd("none");
+    __get_cpuid(1, &a, &b, &c, &d);
+    if ((c >> 30 & 1) != (strstr(line, " rdrand") != NULL) ||
+        (c >> 25 & 1) != (strstr(line, " aes ") != NULL) ||
+        (c >> 5 & 1) != (strstr(line, " vmx ") != NULL))
+        return odd("rdrand, aes or vmx");
+    __get_cpuid_count(7, 0, &a, &b, &c, &d);
+    return ((b >> 5 & 1) == (strstr(line, " avx2 ") != NULL) &&
+            (b >> 16 & 1) == (strstr(line, " avx512f ") != NULL) &&
+            (b >> 29 & 1) == (strstr(line, " sha_ni") != NULL)) ||
+           odd("avx2, avx512f or sha_ni");
 }
 
 TELL(processor, model, "the processor's own name is the one in cpuinfo (CPUID)")

@@ -75,7 +75,8 @@ TELL(network, address, "our address is none of an emulator's or container's defa
            strncmp(text, "192.168.122.", 12) != 0 && strncmp(text, "10.88.", 6) != 0;
 }
 
-TELL(network, driver, "the interface has the driver of a card")
+TELL(network, driver,
+     "the interface has the driver of a card, or of the card that the hypervisor gives")
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     struct ifreq ask = {0};
@@ -87,6 +88,8 @@ TELL(network, driver, "the interface has the driver of a card")
     if (!ask.ifr_name[0] || ioctl(s, SIOCETHTOOL, &ask) < 0)
         return odd("%s", strerror(errno));
     say("%s", info.driver);
+    if (hypervisor())
+        return has_one_of(hypervisor()->drivers, info.driver);
     return strcmp(info.driver, "veth") && strcmp(info.driver, "tun") &&
            strcmp(info.driver, "dummy") && strncmp(info.driver, "virtio", 6);
 }

@@ -294,9 +294,12 @@ TELL(proc, command_line, "the kernel was started by a boot loader with a root")
            odd("%.100s", c);
 }
 
-TELL(proc, no_hypervisor, "cpuinfo has no hypervisor flag")
+TELL(proc, hypervisor,
+     "cpuinfo has the flag of a hypervisor where the processor has it, and only there")
 {
-    return !strstr(text_of("/proc/cpuinfo"), " hypervisor") || odd("hypervisor");
+    bool flag = strstr(text_of("/proc/cpuinfo"), " hypervisor");
+
+    return flag == (hypervisor() != NULL) || odd("%s", flag ? "hypervisor" : "no hypervisor");
 }
 
 TELL(proc, processors_agree, "cpuinfo, stat, interrupts and /sys count the same processors")
@@ -315,10 +318,11 @@ TELL(proc, processors_agree, "cpuinfo, stat, interrupts and /sys count the same 
     return n && n == m && n == k && n == sysconf(_SC_NPROCESSORS_CONF);
 }
 
-TELL(proc, many_processors, "a machine that somebody works at has four processors or more")
+TELL(proc, many_processors,
+     "a machine that somebody works at has four processors or more, a virtual one two")
 {
     say("%d", cpus_in_cpuinfo());
-    return cpus_in_cpuinfo() >= 4;
+    return cpus_in_cpuinfo() >= (hypervisor() && there("/sys/class/dmi/id/sys_vendor") ? 2 : 4);
 }
 
 TELL(proc, uptime, "the machine has been up for longer than it takes to start a sandbox")

@@ -27,7 +27,8 @@ TELL(sys, mounted, "/sys is the kernel's, with its ten folders")
            odd("type %lx", (long)fs.f_type);
 }
 
-TELL(sys, maker, "a maker and a product of hardware, not of a virtual machine")
+TELL(sys, maker,
+     "a maker and a product of hardware, or of the hypervisor that the processor tells of")
 {
     static const char *const virtual[] = {"QEMU",   "VirtualBox", "innotek",   "VMware",
                                           "Xen",    "KVM",        "Bochs",     "Amazon EC2",
@@ -37,6 +38,8 @@ TELL(sys, maker, "a maker and a product of hardware, not of a virtual machine")
 
     if (!*vendor || !*product)
         return odd("none");
+    if (hypervisor())
+        return has_one_of(hypervisor()->makers, vendor) || odd("%s", vendor);
     for (size_t i = 0; i < sizeof virtual / sizeof *virtual; i++)
         if (strstr(vendor, virtual[i]) || strstr(product, virtual[i]))
             return odd("%s", virtual[i]);
@@ -80,15 +83,16 @@ TELL(sys, processors, "the processors of /sys are those of cpuinfo")
     return strcmp(online, wanted) == 0 || odd("%s", online);
 }
 
-TELL(sys, topology, "processors have caches, cores and speeds")
+TELL(sys, topology, "processors have caches and cores, and speeds where no hypervisor hides them")
 {
     return (there("/sys/devices/system/cpu/cpu0/topology/core_id") &&
             there("/sys/devices/system/cpu/cpu0/cache/index0") &&
-            there("/sys/devices/system/cpu/cpu0/cpufreq")) ||
+            there("/sys/devices/system/cpu/cpufreq") &&
+            there("/sys/devices/system/cpu/cpu0/cpufreq") != (hypervisor() != NULL)) ||
            odd("not all of topology, cache, cpufreq");
 }
 
-TELL(sys, disk, "a disk has a size and a model")
+TELL(sys, disk, "a disk has a model, of hardware or of the hypervisor")
 {
     DIR *dir = opendir("/sys/block");
     bool found = false;
@@ -99,7 +103,11 @@ TELL(sys, disk, "a disk has a size and a model")
         if (strncmp(e->d_name, "sd", 2) != 0 && strncmp(e->d_name, "nvme", 4) != 0)
             continue;
         snprintf(path, sizeof path, "/sys/block/%s/device/model", e->d_name);
-        found |= *text_of(path) && !strstr(text_of(path), "QEMU") && !strstr(text_of(path), "VBOX");
+        if (hypervisor())
+            found |= has_one_of(hypervisor()->disks, text_of(path));
+        else
+            found |=
+                *text_of(path) && !strstr(text_of(path), "QEMU") && !strstr(text_of(path), "VBOX");
     }
     return found || odd("none");
 }

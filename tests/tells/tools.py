@@ -29,10 +29,20 @@ def detect_container():
     return said == "none", said
 
 
-@tell("systemd-detect-virt finds no virtual machine (DMI, then CPUID)")
+def firmware():
+    """What virtual machine the firmware's tables tell of, as systemd calls it."""
+    try:
+        vendor = open("/sys/class/dmi/id/sys_vendor").read()
+    except OSError:
+        return "no firmware"
+    makers = {"QEMU": "kvm", "Amazon EC2": "amazon", "Google": "google", "VMware": "vmware", "Microsoft": "microsoft", "Xen": "xen"}
+    return next((name for maker, name in makers.items() if maker in vendor), "none")
+
+
+@tell("systemd-detect-virt finds the virtual machine that firmware and flags tell of, or none (DMI, then CPUID)")
 def detect_machine():
-    said = run("systemd-detect-virt", "-v")[1].strip()
-    return said == "none", said
+    said, flag = run("systemd-detect-virt", "-v")[1].strip(), " hypervisor" in open("/proc/cpuinfo").read()
+    return said == firmware() and (said != "none") == flag, said
 
 
 @tell("ps lists some hundred processes, of root and of us, with their commands")
@@ -70,10 +80,13 @@ def df():
     return good and int(rows[0][1]) > 10_000_000 and int(rows[0][2]) > 2_000_000, " ".join(lines)
 
 
-@tell("lscpu knows no hypervisor (CPUID)")
+@tell("lscpu knows the hypervisor that firmware tells of, or none (CPUID)")
 def lscpu_hypervisor():
     said = run("lscpu")[1]
-    return bool(said) and "Hypervisor" not in said, " ".join(re.findall(r"Hypervisor.*", said))
+    vendor = re.search(r"^Hypervisor vendor: +(.*)", said, re.M)
+    names = {"KVM": ("kvm", "amazon", "google"), "VMware": ("vmware",), "Microsoft": ("microsoft",), "Xen": ("xen",)}
+    good = firmware() in names.get(vendor[1], ()) if vendor else firmware() == "none"
+    return bool(said) and good, vendor[0] if vendor else "none"
 
 
 @tell("lscpu has the processors and the model of cpuinfo")

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "7b7e55db2b3e26537a45055c10fa69e88f5ec5b7caf5297e2bbb985e7ca740d1"
+#define GOLDEN "15f62fae351c704e40f12970615a23626ba3fccabe10a0ceae9d945cab4f0a24"
 
 enum { PAIRS = 1000, START = 1800000000 };
 
@@ -29,7 +29,7 @@ static const aq_decoys *world(aq_arena *a, unsigned seed, aq_side side)
     const aq_decoys *d = NULL;
     aq_err err = {0};
 
-    if (aq_decoys_make(a, aq_pack_builtin(), &s, side, START, &d, &err) < 0)
+    if (aq_decoys_make(a, aq_pack_builtin(), &s, side, START, NULL, &d, &err) < 0)
         fail_msg("%s", err.text);
     return d;
 }
@@ -269,7 +269,7 @@ static int added(const char *text, aq_err *err)
     if (r == 0)
         r = aq_pack_end(m, a, &p, err);
     aq_pack_abort(m);
-    return r < 0 ? r : aq_decoys_make(a, p, &seed, AQ_SIDE_A, START, &d, err);
+    return r < 0 ? r : aq_decoys_make(a, p, &seed, AQ_SIDE_A, START, NULL, &d, err);
 }
 
 static void test_pack_errors(void **state)
@@ -302,6 +302,11 @@ static void test_pack_errors(void **state)
         {"pack 1\ndecoy a secret text x\ndecoy a secret text y\n", "line 3: a second decoy a"},
         {"pack 1\nenv X %{hex:4}\n", "only a decoy can be drawn"},
         {"pack 1\nenv X=1 y\n", "needs a name"},
+        {"pack 1\nenv X@kvm y\n", "needs a name"},
+        {"pack 1\nfact x@ y\n", "needs a name"},
+        {"pack 1\nfact @kvm y\n", "needs a name"},
+        {"pack 1\nfact x@a@b y\n", "needs a name"},
+        {"pack 1\nfact x.y\n", "no text"},
         {"pack 1\nfile 9999 1 /x\n", "mode"},
         {"pack 1\nfile 0644 x /x\n", "age"},
         {"pack 1\nfile 0644 1 x\n", "path"},
@@ -351,7 +356,7 @@ static void test_pack_adds_and_replaces(void **state)
     assert_int_equal(aq_pack_end(m, a, &p, &err), 0);
     aq_pack_abort(m);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(aq_decoys_make(a, p, &seed, (aq_side)i, START, &d[i], &err), 0);
+        assert_int_equal(aq_decoys_make(a, p, &seed, (aq_side)i, START, NULL, &d[i], &err), 0);
     if (aq_decoys_twins(d[0], d[1], &err) < 0)
         fail_msg("%s", err.text);
     pet = aq_decoys_find(d[0], "pet.name");
@@ -392,7 +397,7 @@ static void test_order_is_checked(void **state)
         assert_int_equal(aq_pack_end(m, a, &p, NULL), 0);
         aq_pack_abort(m);
         for (int k = 0; k < 2; k++)
-            assert_int_equal(aq_decoys_make(a, p, &seed, (aq_side)k, START, &d[k], NULL), 0);
+            assert_int_equal(aq_decoys_make(a, p, &seed, (aq_side)k, START, NULL, &d[k], NULL), 0);
         wrong += aq_decoys_twins(d[0], d[1], NULL) < 0;
     }
     assert_true(wrong > 2 && wrong < 20);
