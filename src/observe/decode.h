@@ -101,7 +101,7 @@ typedef void aq_looker(aq_tracer *t, aq_task *k);
 typedef void aq_noter(aq_tracer *t, aq_task *k, long result);
 /* decode_file.c */
 aq_looker aq_look_open, aq_look_close, aq_look_close_range, aq_look_dup2, aq_look_memory,
-    aq_look_ioctl, aq_look_stat, aq_look_fcntl;
+    aq_look_ioctl, aq_look_stat, aq_look_fcntl, aq_look_readlink;
 aq_noter aq_note_opened, aq_note_dup, aq_note_fcntl, aq_note_ioctl, aq_note_list, aq_note_memory,
     aq_note_copy, aq_note_new_fd, aq_note_mknod;
 /* face_link.c */

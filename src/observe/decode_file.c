@@ -251,6 +251,20 @@ void aq_look_stat(aq_tracer *t, aq_task *k)
                               t->disk ? &l->what : NULL);
 }
 
+/* Programs ask each folder of a path whether it is a link: most are none. */
+void aq_look_readlink(aq_tracer *t, aq_task *k)
+{
+    bool at = k->nr == AQ_NR_readlinkat;
+    aq_look *l = aq_look_of(k);
+
+    l->quiet = l->seen = false;
+    l->bytes_len = l->other_len = 0;
+    aq_look_read_path(t, k, at ? aq_arg_int(k, 0) : AT_FDCWD, aq_regs_arg(k, at ? 1 : 0));
+    if (l->path_read)
+        l->seen = aq_resolve_stat(t, k, l->dir, l->path, false, l->name, sizeof l->name,
+                                  t->disk ? &l->what : NULL);
+}
+
 /* sendfile, splice, tee, copy_file_range: one descriptor reads, one writes. */
 void aq_note_copy(aq_tracer *t, aq_task *k, long result)
 {

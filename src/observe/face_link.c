@@ -39,6 +39,17 @@ static bool translate(aq_tracer *t, const char *text, char ret[static LINK])
     return true;
 }
 
+/* What is no link is known before the kernel is asked. Of a descriptor it says another thing. */
+aq_step aq_try_readlink(aq_tracer *t, aq_task *k)
+{
+    const aq_look *l = aq_look_of(k);
+
+    if (!t->disk || !l->seen || l->path_len == 0 || l->path_cut || S_ISLNK(l->what.stx_mode) ||
+        (int32_t)aq_regs_arg(k, k->nr == AQ_NR_readlinkat ? 3 : 2) <= 0)
+        return AQ_STEP_RUN;
+    return aq_answer(k, -EINVAL);
+}
+
 /* What is too long for the program's room is cut, so the whole is asked for once more. */
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
 {
