@@ -57,9 +57,9 @@ const char *aq_container_guarantee(aq_arena *a, const aq_containment *c)
 {
     return aq_arena_printf(
         a,
-        "Own user, mount, pid, network, ipc, uts%s cgroup namespaces on the host's kernel; no "
-        "network "
-        "device but loopback; a read-only base; no capabilities, no new privileges; only the "
+        "Own user, mount, pid, network, ipc, uts%s cgroup namespaces on the host's kernel; a "
+        "network that leads nowhere outside; a read-only base; no capabilities, no new privileges; "
+        "only the "
         "system calls of a list; %s; the "
         "payload "
         "runs as %s%s; memory, processes and processor time are limited by %s, %s and %s.",

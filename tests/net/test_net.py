@@ -183,6 +183,38 @@ def test_java_trusts_the_internet(world):
     assert done.stdout == "200\n", done.stderr
 
 
+SEALED = """
+import hashlib
+data = open("/etc/ssl/certs/java/cacerts", "rb").read()
+print(data[:8].hex(), hashlib.sha1("changeit".encode("utf-16-be") + b"Mighty Aphrodite" + data[:-20]).digest() == data[-20:])
+"""
+
+
+def test_the_trust_store_is_sealed(world):
+    """With the password that everybody knows: tools that give it would say that it was changed."""
+    if not pathlib.Path("/etc/ssl/certs/java/cacerts").exists():
+        pytest.skip("no Java with a trust store on this machine")
+    assert world.python(SEALED) == "feedfeed00000002 True\n"
+
+
+LEAF = """
+import hashlib, socket, ssl
+s = ssl.create_default_context().wrap_socket(socket.create_connection(("api.example.org", 443)), server_hostname="api.example.org")
+print(s.getpeercert(True).hex())
+"""
+
+
+def test_certificates_of_two_worlds_share_nothing(world):
+    """Neither keys nor serial numbers, though one is as long as the other."""
+    both = [bytes.fromhex(world.python(LEAF, options=[*NAMES, "--world", side])) for side in "AB"]
+    said = [subprocess.run(["openssl", "x509", "-inform", "DER", "-noout", "-serial", "-pubkey", "-issuer", "-dates"], input=der,
+                           capture_output=True, check=True).stdout.decode().splitlines() for der in both]
+    serial, key, dates = ([(lines[0], lines[2:5], lines[-2:])[i] for lines in said] for i in range(3))
+    assert serial[0] != serial[1] and key[0] != key[1] and dates[0] == dates[1]
+    assert len(both[0]) == len(both[1])
+    assert both[0] == bytes.fromhex(world.python(LEAF, options=NAMES)), "the same again in the same world"
+
+
 def test_what_was_said_is_recorded(world):
     code = ("import http.client\nc = http.client.HTTPSConnection('api.example.org')\n"
             "c.request('POST', '/in?a=1', b'secret ' * 3, {'X-Own': 'yes'}); print(c.getresponse().status)")

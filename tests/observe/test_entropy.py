@@ -57,6 +57,20 @@ def test_the_rest_is_as_the_kernel_has_it(place, said):
     assert [line.split()[:3] for line in said.splitlines()] == [line.split()[:3] for line in native.splitlines()]
 
 
+CONTROLS = """
+import fcntl
+with open("/dev/urandom", "rb") as f:
+    for request in (0x80045200, 0x40045201, 0x40085203, 0x5204, 0x5206, 0x5207, 0x52ff):
+        try: print(int.from_bytes(fcntl.ioctl(f, request, bytes(64))[:4], "little") if request == 0x80045200 else fcntl.ioctl(f, request, bytes(64)))
+        except OSError as e: print(-e.errno)
+"""
+
+
+def test_nobody_but_root_stirs_the_pool(place):
+    """As an ordinary user finds it on any machine: the pool is full, and not his."""
+    assert run(place, "/usr/bin/python3", "-c", CONTROLS).split() == ["256", *["-1"] * 5, "-22"]
+
+
 def test_a_world_without_a_machine_is_left_to_chance(place):
     assert not set(values(run(place, "./entropy", world="none"))) & set(values(run(place, "./entropy", world="none")))
 

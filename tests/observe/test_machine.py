@@ -312,3 +312,16 @@ def test_java(runner):  # noqa: F811
 
 def test_no_container(runner):  # noqa: F811
     assert runner.run("systemd-detect-virt", "-c").stdout == b"none\n"
+
+
+YOUNG = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for call in range(457, 470):
+    print(libc.syscall(call, 0, 0, 0, 0, 0, 0) < 0 and ctypes.get_errno(), end=" ")
+"""
+
+
+def test_calls_that_its_kernel_does_not_have(runner):  # noqa: F811
+    """Its kernel is a 6.6: statmount and all that came later are not there, whatever the host has."""
+    assert python(runner, YOUNG).split() == ["38"] * 13

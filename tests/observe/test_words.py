@@ -30,7 +30,8 @@ def rows():
     """(kind, op) → what is said of it."""
     text = (ROOT / "docs/formats/event.md").read_text()
     found = {(m[1], m[2]): m[3] for m in re.finditer(r"^\| `(\w+)` \| `([\w-]+)` \| (.*) \|$", text, re.M)}
-    return {key: found["file", "repeat"] if said == "see file repeat" else said for key, said in found.items()}
+    first = found["file", "repeat"]
+    return {key: said.replace("see file repeat", first) for key, said in found.items()}
 
 
 def wrong_words(events):

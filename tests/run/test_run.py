@@ -506,6 +506,22 @@ def test_ways_out_of_sight(runner):
     assert any(e.get("op") == "writable-code" for e in events)
 
 
+PAGES = """
+import ctypes, os
+class Piece(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+page = ctypes.create_string_buffer(b"recorded", 4096)
+r, w = os.pipe()
+print(ctypes.CDLL(None).vmsplice(w, ctypes.byref(Piece(ctypes.addressof(page), 8)), 1, 0))
+page.value = b"replaced"
+print(os.read(r, 100).decode())
+"""
+
+
+def test_pages_in_a_pipe_do_not_change(runner):
+    """The kernel would hand on the page itself, with what was written into it after it was looked at."""
+    assert runner.run("/usr/bin/python3", "-c", PAGES).stdout == b"8\nrecorded\n"
+
+
 def old_program(path):
     """An ELF file for 32 bits that opens /etc/passwd and ends with what it got: 0, or its errno."""
     begin, header = 0x08048000, 52 + 32

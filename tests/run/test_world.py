@@ -43,6 +43,13 @@ def test_same_seed_same_digest(runner):  # noqa: F811
     assert len({said["world"]["start"] for said, _ in runs[:3]}) == 1
 
 
+def test_what_the_caller_sets_is_set_once(runner):  # noqa: F811
+    """A variable of the caller's takes the place of the decoy of that name; the others stay."""
+    lines = runner.run("env", options=("--env", "AWS_ACCESS_KEY_ID=mine,OWN=1")).stdout.decode().splitlines()
+    assert [x for x in lines if x.startswith("AWS_ACCESS_KEY_ID=")] == ["AWS_ACCESS_KEY_ID=mine"] and "OWN=1" in lines
+    assert len({x.split("=")[0] for x in lines}) == len(lines) and any(x.startswith("GITHUB_TOKEN=ghp_") for x in lines)
+
+
 BUSY = """
 import asyncio, os, subprocess, threading, time
 def look():
