@@ -254,6 +254,15 @@ def check_links(root, files):
     return wrong
 
 
+def check_tests(root, files):
+    """Python tests of the same name in two folders cannot be collected together: then no test runs at all."""
+    seen = {}
+    for path in files:
+        if path.suffix == ".py" and path.name.startswith("test_") and path.is_file():
+            seen.setdefault(path.name, []).append(str(path.relative_to(root)))
+    return [f"{places[1]}: the name of {places[0]} as well" for places in map(sorted, seen.values()) if len(places) > 1]
+
+
 def format_files(root, files):
     return [p for p in files
             if p.suffix in (".c", ".cc", ".cpp", ".h") and p.is_file()

@@ -170,6 +170,13 @@ def test_format(tree):
     assert wrong and wrong[0].startswith("src/low/a.c:1:")
 
 
+def test_names_of_tests(tree):
+    files = [put(tree, f"tests/{name}", "") for name in ("a/test_x.py", "b/test_y.py", "b/run.py", "a/run.py")]
+    assert rooms.check_tests(tree, files) == []
+    files.append(put(tree, "tests/b/test_x.py", ""))
+    assert rooms.check_tests(tree, files) == ["tests/b/test_x.py: the name of tests/a/test_x.py as well"]
+
+
 def test_tracked_without_git(tree):
     put(tree, "build/x", "")
     assert {p.name for p in rooms.tracked(tree)} == {"ARCHITECTURE.md", "low.h", "mid.c"}

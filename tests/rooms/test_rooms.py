@@ -18,7 +18,7 @@ def test_tree(check):
 
 @pytest.mark.parametrize(
     "check",
-    [rooms.check_places, rooms.check_links, rooms.check_format],
+    [rooms.check_places, rooms.check_links, rooms.check_format, rooms.check_tests],
     ids=lambda c: c.__name__,
 )
 def test_files(check):
