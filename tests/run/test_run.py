@@ -636,7 +636,7 @@ BURN = "perl -e 'for ($i = 0; $i < %d * 1000000; $i++) {}'"  # some hundredths o
     ("processes=5", "for i in 1 2 3 4; do sleep 5 & done; wait", "for i in 1 2 3 4 5; do sleep 5 & done; wait"),
     ("output-bytes=1000", "head -c 500 /dev/zero; head -c 500 /dev/zero >&2",
      "head -c 501 /dev/zero; head -c 500 /dev/zero >&2"),
-    ("disk-bytes=4000000", "head -c 1000000 /dev/zero >/tmp/a", "for i in 1 2 3 4 5; do head -c 1000000 /dev/zero >/tmp/$i; done"),
+    ("disk-bytes=50000000", "head -c 10000000 /dev/zero >/tmp/a", "for i in $(seq 20); do head -c 10000000 /dev/zero >/tmp/$i; done"),
     ("inodes=2000", "touch $(seq 100)", "for i in $(seq 30); do touch $(seq $((i * 100)) $((i * 100 + 99))); done"),
     ("memory=100000000", "head -c 9000000 /dev/zero | tail -c 9000000 >/dev/null",
      "for i in 1 2 3; do head -c 40000000 /dev/zero | tail -c 40000000 | sleep 1 & done; wait"),
