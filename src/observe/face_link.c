@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,23 +40,36 @@ static bool translate(aq_tracer *t, const char *text, char ret[static LINK])
     return true;
 }
 
-/* What is no link is known before the kernel is asked. Of a descriptor it says another thing. */
+/* Where a link goes; returns how much may be put there. */
+static uint64_t link_room(const aq_task *k, uint64_t *into)
+{
+    bool at = k->nr == AQ_NR_readlinkat;
+
+    *into = aq_regs_arg(k, at ? 2 : 1);
+    return (uint32_t)aq_regs_arg(k, at ? 3 : 2);
+}
+
+/* What is no link is known before the kernel is asked. Of a descriptor it says another thing. The
+ * kernel's text of a link may be longer than ours: behind that stays what was there before. */
 aq_step aq_try_readlink(aq_tracer *t, aq_task *k)
 {
     const aq_look *l = aq_look_of(k);
+    uint64_t into, room = link_room(k, &into);
 
-    if (!t->disk || !l->seen || l->path_len == 0 || l->path_cut || S_ISLNK(l->what.stx_mode) ||
-        (int32_t)aq_regs_arg(k, k->nr == AQ_NR_readlinkat ? 3 : 2) <= 0)
+    if (!t->disk || (int32_t)room <= 0)
         return AQ_STEP_RUN;
-    return aq_answer(k, -EINVAL);
+    if (l->seen && l->path_len > 0 && !l->path_cut && !S_ISLNK(l->what.stx_mode))
+        return aq_answer(k, -EINVAL);
+    if (strncmp(l->name, "/proc/", 6) == 0)
+        aq_tracee_save_answer(k, into, room < LINK ? room : LINK);
+    return AQ_STEP_RUN;
 }
 
 /* What is too long for the program's room is cut, so the whole is asked for once more. */
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
 {
-    bool at = k->nr == AQ_NR_readlinkat;
-    uint64_t into = aq_regs_arg(k, at ? 2 : 1);
-    uint64_t room = (uint32_t)aq_regs_arg(k, at ? 3 : 2);
+    static const char nothing[LINK];
+    uint64_t into, room = link_room(k, &into);
     char text[LINK + 1], shown[LINK];
     const aq_look *l;
     ssize_t n;
@@ -77,6 +91,10 @@ aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
     if (!translate(t, text, shown))
         return AQ_STEP_RUN;
     len = strlen(shown) < room ? strlen(shown) : (size_t)room;
+    if (k->saved_count > 0)
+        aq_tracee_restore(k);
+    else
+        aq_tracee_put(k, into, nothing, *result < LINK ? (size_t)*result : LINK);
     if (aq_tracee_put(k, into, shown, len))
         *result = (long)len;
     return AQ_STEP_RUN;
@@ -257,8 +275,11 @@ aq_step aq_try_file_ioctl(aq_tracer *t, aq_task *k)
 
 aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result)
 {
+    const uint32_t root = 0;
     uint32_t flags = 0;
 
+    if (t->disk && (uint32_t)aq_regs_arg(k, 1) == NS_GET_OWNER_UID && *result == 0)
+        aq_tracee_put(k, aq_regs_arg(k, 2), &root, sizeof root); /* it has but the first ones */
     if (k->part != EXTENTS_FLAG)
         return aq_after_ioctl(t, k, result);
     if (*result == 0 && !aq_tracee_get(k, aq_regs_arg(k, 2), &flags, sizeof flags))

@@ -348,9 +348,9 @@ aq_attempt aq_try_stat, aq_try_fstat, aq_try_list, aq_try_remove, aq_try_times, 
 aq_step aq_after_stat(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);
-aq_attempt aq_try_readlink;
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_ipc_times(aq_tracer *t, aq_task *k, long *result);
+aq_attempt aq_try_readlink;
 aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
 /* face_stamp.c: times that the kernel's network tells. */

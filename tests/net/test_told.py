@@ -68,6 +68,8 @@ tried("process", lambda: fcntl.ioctl(os.pidfd_open(os.getpid()), 0xc040ff0b, byt
 tried("process-network", lambda: fcntl.ioctl(os.pidfd_open(os.getpid()), 0xff04))
 with open("/proc/self/ns/mnt") as f:
     tried("namespace", lambda: fcntl.ioctl(f, 0x8008b705, bytes(8)).hex())
+with open("/proc/self/ns/user") as f:
+    said["owner"] = struct.unpack("I", fcntl.ioctl(f, 0xb704, b"\7\7\7\7"))[0]
 for name, path in (("root", "/usr/bin/env"), ("memory", "/tmp"), ("home", os.path.expanduser("~"))):
     f = os.open(path, os.O_RDONLY)
     tried("identity-" + name, lambda: fcntl.ioctl(f, 0x80111500, bytes(17)).hex())
@@ -176,7 +178,7 @@ def test_the_host_loads_nothing(said):
 def test_descriptors_tell_what_the_machines_kernel_would(said):
     asked = [n for n in said if n.split("-")[0] in ("process", "namespace", "identity", "place", "ext")]
     assert len(asked) == 12 and {said[n] for n in asked} == {"ENOTTY"}
-    assert said["network-cookie"] == 1 and said["control"] == "cubic" and said["set-control"] is None
+    assert said["owner"] == 0 and said["network-cookie"] == 1 and said["control"] == "cubic" and said["set-control"] is None
 
 
 def test_the_library_stays_ours_in_children(said):

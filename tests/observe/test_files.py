@@ -462,3 +462,17 @@ def test_without_a_machine_the_truth(tmp_path):
                           cwd=tmp_path, capture_output=True, timeout=60, check=True)  # fmt: skip
     s = os.stat("/usr")
     assert json.loads(done.stdout) == [s.st_ino, s.st_dev, s.st_mtime_ns]
+
+
+def test_nothing_lies_behind_an_answer(tmp_path):
+    """Our text of a link is shorter than the kernel's, whose end must not stay in the program's memory."""
+    code = ("import ctypes, os; c = ctypes.CDLL(None); r, w = os.pipe()\n"
+            "for n in range(0, 40):\n"
+            "    b = ctypes.create_string_buffer(b'-' * 64, 64); k = c.readlink(b'/proc/self/fd/%d' % r, b, n)\n"
+            "    print(k, b.raw[max(k, 0):].decode())\n"
+            "b = ctypes.create_string_buffer(b'-' * 64, 64); k = c.readlinkat(-100, b'/proc/self/ns/net', b, 64)\n"
+            "print(k, b.raw[k:].decode())\n")
+    done = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", "1", "--quiet", "--", "/usr/bin/python3", "-c", code], cwd=tmp_path,
+                          timeout=60, stdout=subprocess.PIPE, check=True)
+    rows = [line.split(" ") for line in done.stdout.decode().splitlines()]
+    assert len(rows) == 41 and all(set(rest) == {"-"} and len(rest) + max(int(k), 0) == 64 for k, rest in rows), rows
