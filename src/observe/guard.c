@@ -50,6 +50,8 @@ aq_step aq_try_seccomp(aq_tracer *t, aq_task *k)
 {
     uint32_t operation = (uint32_t)aq_regs_arg(k, 0), action = 0;
 
+    k->proc->filtered |=
+        operation == SECCOMP_SET_MODE_FILTER || operation == SECCOMP_SET_MODE_STRICT;
     if (operation == SECCOMP_SET_MODE_FILTER &&
         (aq_regs_arg(k, 1) & SECCOMP_FILTER_FLAG_NEW_LISTENER))
         return aq_refuse(k, EBUSY, "listener.refused");

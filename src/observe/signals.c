@@ -95,6 +95,8 @@ int aq_signals_restart(const aq_task *k)
 
     if (k->masked) /* only the call itself has that mask */
         return 0;
+    if (k->proc->filtered) /* by the program itself, which did not expect another call */
+        return 0;
     if (k->row->attempt == aq_try_sleep)
         return NOHAND;
     if (k->row->attempt == aq_try_futex)

@@ -86,6 +86,43 @@ def test_a_program_with_a_filter_of_its_own(place):
     assert run(place, "./pie", "filtered") == "alive\n"
 
 
+FILTERED = """
+import ctypes, os, signal, struct, sys, time
+c = ctypes.CDLL(None)
+c.getauxval.restype, c.getauxval.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
+if sys.argv[1] == "look":
+    print(sum(map(bool, ctypes.string_at(c.getauxval(33), 8192)[2048:])))
+    sys.exit()
+code = b"".join(struct.pack("HBBI", *row) for row in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[2])), (6, 0, 0, int(sys.argv[3])), (6, 0, 0, 0x7fff0000)))
+keep = ctypes.create_string_buffer(code)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(keep)))
+c.prctl(38, 1, 0, 0, 0)
+c.syscall(317, 1, 0, program) if sys.argv[1] == "seccomp" else c.prctl(22, 2, program)
+if sys.argv[4] == "sleep":
+    signal.signal(signal.SIGALRM, lambda *_: print("woken"))
+    signal.alarm(1)
+    time.sleep(2)
+else:
+    os.execv("/usr/bin/python3", ["python3", sys.argv[0], "look"])
+"""
+
+
+@pytest.mark.parametrize("call", ["seccomp", "prctl"])
+@pytest.mark.parametrize("number", [11, 25, 157], ids=["munmap", "mremap", "prctl"])
+def test_a_filter_may_forbid_what_is_done_to_a_new_program(place, call, number):
+    """However it was made; and it finds nothing of ours in the library."""
+    (place / "filtered.py").write_text(FILTERED)
+    plain = run(place, "/usr/bin/python3", "filtered.py", "look")
+    assert run(place, "/usr/bin/python3", "filtered.py", call, str(number), str(0x50016), "exec") == plain
+
+
+@pytest.mark.parametrize("call", ["seccomp", "prctl"])
+def test_a_filter_sees_no_call_of_ours(place, call):
+    (place / "filtered.py").write_text(FILTERED)
+    assert run(place, "/usr/bin/python3", "filtered.py", call, "34", str(0x80000000), "sleep") == "woken\n"
+
+
 def test_two_children_of_one_parent_differ(place):
     out = run(place, "sh", "-c", "./pie again; ./pie again").splitlines()
     half = len(out) // 2
