@@ -508,13 +508,16 @@ static json_t *world_json(const aq_run_result *r)
                    : json_null();
 }
 
-/* Why another run may differ, in the words of aq_preempted. */
+/* Why another run may differ: in the words of aq_preempted, and the limit that ended it. */
 static json_t *reasons_json(const aq_run_result *r)
 {
     json_t *array = json_array();
 
     for (size_t i = 0; i < r->summary->preempted.count; i++)
         json_array_append_new(array, json_string(r->summary->preempted.rows[i].text));
+    if (aq_run_cut(r))
+        json_array_append_new(array,
+                              json_string(aq_limit_name((aq_limit)r->observation->exit_value)));
     return array;
 }
 

@@ -333,9 +333,15 @@ bool aq_run_complete(const aq_run_result *r)
            (o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL);
 }
 
+bool aq_run_cut(const aq_run_result *r)
+{
+    return r->observation->exit_kind == AQ_EXIT_BUDGET &&
+           aq_limit_by_clock((aq_limit)r->observation->exit_value);
+}
+
 bool aq_run_repeatable(const aq_run_result *r)
 {
-    return r->summary->preempted.count == 0;
+    return r->summary->preempted.count == 0 && !aq_run_cut(r);
 }
 
 /* A limit in the unit that people think in. */
@@ -449,7 +455,7 @@ static void ending(const face *f, const aq_run_result *r)
         heading(f, "");
         fprintf(f->to, "not all of it could be seen: the record is not whole\n");
     }
-    if (!aq_run_repeatable(r)) {
+    if (r->summary->preempted.count) {
         heading(f, "");
         fprintf(f->to, "this machine's clock had to decide who ran when: another run may differ\n");
     }

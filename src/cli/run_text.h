@@ -31,6 +31,8 @@ bool aq_run_truncated(const aq_run_result *r);
 /* Does the record show all that the command did? If not the result is inconclusive. */
 bool aq_run_complete(const aq_run_result *r);
 /* Did nothing but the programs decide who ran when? If not another run may differ. */
+/* Did a limit end it that counts the host's time? */
+bool aq_run_cut(const aq_run_result *r);
 bool aq_run_repeatable(const aq_run_result *r);
 /* A minute's reading: at most some rows of each list, the most telling first. */
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to);

@@ -33,6 +33,11 @@ aq_limits aq_limits_filled(const aq_limits *given)
     return l;
 }
 
+bool aq_limit_by_clock(aq_limit l)
+{
+    return l == AQ_LIMIT_WALL_MS || l == AQ_LIMIT_CPU_NS;
+}
+
 int aq_limit_find(const char *name, size_t len)
 {
     for (int i = 0; i < AQ_LIMITS; i++)

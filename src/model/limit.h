@@ -2,6 +2,7 @@
  * base/budget.h they bound a program that runs, not our reading of a package. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,9 @@ typedef struct aq_limits {
     uint64_t most[AQ_LIMITS]; /* 0: the default of the table */
 } aq_limits;
 
-const char *aq_limit_name(aq_limit l);           /* "memory" */
+const char *aq_limit_name(aq_limit l); /* "memory" */
+/* Does the host's clock decide where a run is when it ends by this limit? */
+bool aq_limit_by_clock(aq_limit l);
 int aq_limit_find(const char *name, size_t len); /* -1 when unknown */
 const char *aq_limit_what(aq_limit l);           /* "bytes of memory" */
 /* The given limits with defaults where they say nothing; `given` may be NULL. */

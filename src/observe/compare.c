@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "model/limit.h"
 #include "model/summary.h"
 #include "observe/align.h"
 
@@ -143,7 +144,9 @@ static int read_side(side *s, aq_run_side *ret, aq_err *err)
         return r;
     ret->digest = aq_canon_end(s->canon, o);
     ret->incomplete = incomplete(s, o);
-    ret->repeatable = s->summary.preempted.count == 0;
+    ret->repeatable =
+        s->summary.preempted.count == 0 &&
+        !(o->exit_kind == AQ_EXIT_BUDGET && aq_limit_by_clock((aq_limit)o->exit_value));
     ret->threads = aq_canon_threads(s->canon);
     while (s->count < ret->threads) { /* born, and did nothing that is told */
         s->threads = room(s->threads, sizeof *s->threads, s->count, &s->cap);

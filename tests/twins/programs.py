@@ -160,7 +160,8 @@ SHELL = {
     "awk-sed-sort": "seq 2000 | awk '{print $1 % 97, $1}' | sort -k1,1n -k2,2nr | sed -n '1~50p' | md5sum",
     "tar": "tar czf t.tgz -C /usr/share perl5 2>/dev/null; tar tzvf t.tgz | md5sum; md5sum t.tgz; ls -la --time-style=full-iso t.tgz",
     "git": "git init -q r && cd r && git config user.email a@b && git config user.name n && echo 1 > f && git add f && "
-           "git commit -qm one && git clone -q . ../c && cd ../c && git log --format='%H %ad'",
+           "git commit -qm one --author='n <a@b>' && git -c user.name=n -c user.email=a@b clone -q . ../c && "
+           "cd ../c && git log --format='%H %ad'",
     "sqlite3": "sqlite3 s.db 'create table t(a,b); insert into t values(1,random()); select * from t; select datetime()'",
     "perl": "perl -e 'print rand, \" \", time, \"\\n\"; my %h = map { $_ => 1 } 1..20; print join(\",\", keys %h), \"\\n\"; "
             "my @k = map { my $p = fork; if (!$p) { exit $_ } $p } 1..3; print wait, $? >> 8, \"\\n\" for @k'",
@@ -293,14 +294,19 @@ fn main() {
 """,
 }
 
-# These make something of their world's decoys: names cut to fit, digests over listings with owners, commits, and tables of
-# names whose order decides when garbage is collected.
-USE_DECOYS = {"ps-top", "ls-recursive", "git", "npm-pack"}
+# These print what their world's decoys became: names cut to fit, digests over listings with owners. Between worlds their outputs
+# differ, their acts do not.
+TELL_DECOYS = {"ps-top", "ls-recursive"}
+# These work with decoys: a table of names decides when garbage is collected.
+USE_DECOYS = {"npm-pack"}
 
 # Small programs of tests/twins/acts.c: what few programs do, done on purpose.
 ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd", "sysv", "pi", "robust", "exec-thread", "vfork",
         "condvar", "barrier", "eventfd", "signalfd", "rwlock", "mqueue", "socketpair", "sigqueue", "shm-spin", "spin-for-sleeper",
         "spin-for-alarm"]
+# And of waits.c.
+WAITS = ["requeue", "bitset", "shared-barrier", "shared-condition", "timed-semaphore", "waitid", "sigtimedwait", "inotify", "epoll",
+         "moments"]
 
 
 def rows():
@@ -309,6 +315,7 @@ def rows():
     found += [(name, [SH, "-c", text]) for name, text in SHELL.items()]
     found += [(name, words) for name, (needs, words) in OTHERS.items() if shutil.which(needs)]
     found += [("act-" + name, ["./twins_acts", name]) for name in ACTS]
+    found += [("wait-" + name, ["./twins_waits", name]) for name in WAITS]
     return found
 
 
@@ -329,6 +336,5 @@ def prepare(folder, build):
             subprocess.run(["rustc", "-o", program, source], cwd=folder, check=True, timeout=600)
     if shutil.which("javac"):
         subprocess.run(["javac", "T.java", "H.java"], cwd=folder, check=True, timeout=600)
-    acts = pathlib.Path(build) / "tests/twins/twins_acts"
-    if acts.exists():
-        shutil.copy(acts, folder / "twins_acts")
+    for name in "twins_acts", "twins_waits":
+        shutil.copy(pathlib.Path(build) / "tests/twins" / name, folder / name)

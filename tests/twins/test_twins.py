@@ -15,6 +15,7 @@ import programs  # noqa: E402
 
 BUILD = PROGRAM.parent
 ROWS = programs.rows()
+SH = programs.SH
 WORLD = programs.WORLD
 
 
@@ -41,12 +42,12 @@ def run(place, tmp_path, name, words, world):
     done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--world", world, "--stream", stream, "--json",
                            "--limit", "wall-ms=100000", "--", *words], cwd=place, capture_output=True, timeout=150)
     said = json.loads(done.stdout)
-    assert said["complete"] and said["repeatable"], (said["observation"]["exit"], said["not_repeatable"])
+    assert said["complete"] and said["repeatable"], (said["observation"]["exit"], said["not_repeatable"], compare(stream, stream))
     return said, stream
 
 
-def compare(one, two):
-    done = subprocess.run([PROGRAM, "compare", "--seed", "twin", one, two], capture_output=True, timeout=60)
+def compare(one, two, *options):
+    done = subprocess.run([PROGRAM, "compare", "--seed", "twin", *options, one, two], capture_output=True, timeout=60)
     return done.stdout.decode()
 
 
@@ -59,7 +60,11 @@ def test_twins(place, tmp_path, load, name, words):
     assert first["exit_status"] == again["exit_status"] == other["exit_status"] == 0
     assert first["canonical_digest"] == again["canonical_digest"], compare(a, b)
     assert first["observation_digest"] == again["observation_digest"], "the order of events differs"
-    if name not in programs.USE_DECOYS:
+    if name in programs.TELL_DECOYS:
+        said = json.loads(compare(a, c, "--json"))
+        assert {d["kind"] for d in said["differences"]} == {"output"} and not said["left_out"], said["differences"]
+        assert all(d["a"]["output"]["bytes"] == d["b"]["output"]["bytes"] for d in said["differences"])
+    elif name not in programs.USE_DECOYS:
         assert first["canonical_digest"] == other["canonical_digest"], compare(a, c)
 
 
@@ -67,10 +72,8 @@ def test_there_are_enough():
     assert len(ROWS) >= 40
 
 
-
-
-def test_what_cannot_be_proven_is_recorded(place, tmp_path):
-    """A loop that counts while it waits comes to no state twice: the host's clock decides, and the record says so."""
+def _count(place, tmp_path):
+    """A program with a loop that counts while it waits."""
     source, program = tmp_path / "count.c", place / "count"
     source.write_text('''#include <pthread.h>
 volatile int go; volatile long n;
@@ -78,6 +81,11 @@ static void *f(void *a) { go = 1; return a; }
 int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!go) n++; return 0; }
 ''')
     subprocess.run(["cc", "-pthread", "-o", program, source], check=True)
+
+
+def test_what_cannot_be_proven_is_recorded(place, tmp_path):
+    """Such a loop comes to no state twice: the host's clock decides, and the record says so."""
+    _count(place, tmp_path)
     done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--events", tmp_path / "e", "--json", "--", "./count"],
                           cwd=place, capture_output=True, timeout=150)
     said = json.loads(done.stdout)
@@ -85,6 +93,21 @@ int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!go) n++; retu
     assert not said["repeatable"] and said["not_repeatable"] == ["computing"]
     events = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()[1:-1]]
     assert [e["args"] for e in events if e["op"] == "preempted"] == [{"why": "computing"}]
+
+
+def test_a_run_that_the_clock_ends_is_not_repeatable(place):
+    assert limited(place, SH, "-c", "while :; do :; done")["not_repeatable"] == ["wall-ms"]
+
+
+def test_compare_says_what_may_not_repeat(place, tmp_path):
+    """Two runs that the host's clock had a hand in: whatever they say, compare says that as well."""
+    _count(place, tmp_path)
+    for name in "ab":
+        subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--quiet", "--stream", tmp_path / name, "--", "./count"],
+                       cwd=place, capture_output=True, check=True, timeout=150)
+    assert compare(tmp_path / "a", tmp_path / "b").count("it may not repeat") == 2
+    said = json.loads(compare(tmp_path / "a", tmp_path / "b", "--json"))
+    assert not said["a"]["repeatable"] and not said["b"]["repeatable"]
 
 
 def limited(place, *words):
@@ -110,9 +133,13 @@ def test_a_child_of_vfork_that_is_stopped_holds_up_nobody(place):
     assert limited(place, "./twins_acts", "vfork-stopped")["elapsed_ms"] < 2000
 
 
-@pytest.mark.parametrize("act", ["bad-masks", "lock-circle"])
-def test_answers_are_those_of_the_kernel(place, tmp_path, act):
-    inside = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--quiet", "--", "./twins_acts", act],
+KERNEL = [("twins_acts", act) for act in ("bad-masks", "lock-circle")]
+KERNEL += [("twins_waits", "inotify")]
+
+
+@pytest.mark.parametrize("program, act", KERNEL, ids=[act for _, act in KERNEL])
+def test_answers_are_those_of_the_kernel(place, tmp_path, program, act):
+    inside = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--quiet", "--", f"./{program}", act],
                             cwd=place, capture_output=True, timeout=60)
-    outside = subprocess.run([place / "twins_acts", act], cwd=tmp_path, capture_output=True, timeout=60)
+    outside = subprocess.run([place / program, act], cwd=tmp_path, capture_output=True, timeout=60)
     assert inside.stdout == outside.stdout and inside.returncode == outside.returncode == 0
