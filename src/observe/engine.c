@@ -36,7 +36,7 @@
 
 enum {
     TICK_MS = 10,      /* of the wall clock, while a task runs */
-    BLOCKED_TICKS = 2, /* asleep inside a call */
+    BLOCKED_TICKS = 4, /* asleep inside a call, at each of them: a busy host is slow to wake us */
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP |
               PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
               PTRACE_O_TRACEVFORKDONE | PTRACE_O_TRACEEXEC,
@@ -524,7 +524,9 @@ static void on_tick(aq_tracer *t, aq_task *k)
             .pump) /* output is passed on while it computes; that lets nobody go on (park_io.c) */
         t->plan.pump(t->plan.arg, 0);
     k->ticks++;
-    if (k->ticks >= BLOCKED_TICKS && k->wants_exit && sleeps_in_call(k)) {
+    k->asleep = k->ticks > 1 && k->wants_exit && sleeps_in_call(k) ? k->asleep + 1 : 0;
+    if (k->asleep >= BLOCKED_TICKS) {
+        k->asleep = 0;
         /* Nobody knew that it would wait: who runs next is the wall clock's doing. */
         aq_preempted(t, k, "call");
         t->named_pipes |= k->row && k->row->attempt == aq_try_open;

@@ -161,6 +161,7 @@ struct aq_task {
     bool looked;     /* at a clock, by its last call */
     long before;     /* number of its last call */
     uint32_t ticks;  /* of the wall clock since its last stop */
+    uint32_t asleep; /* of them, the last ones at which it slept inside a call */
     bool trying;     /* a parked call is made again, perhaps in vain */
     bool looking;    /* we stop it to see whether it spins */
     uint64_t spin_from,
