@@ -351,10 +351,10 @@ const aq_command aq_command_compare = {
     .description =
         "Compares two records of 'aquarium run --stream FILE'. Threads are compared each\n"
         "by itself, in its own order, by its place in the tree of births; then outputs,\n"
-        "files left behind and the exit. What threads did to each other counts as well (the\n"
-        "act 'after': who woke it, whose bytes it read); who merely ran first does not. Two\n"
-        "runs of one program with the same --seed and --start are identical, unless the\n"
-        "program got its chance from somewhere else.\n\n"
+        "files left behind and the exit. The act 'after' says what threads did to each\n"
+        "other: who woke it, whose bytes it read. Who merely ran first does not count.\n"
+        "Two runs of one program with the same --seed and --start are identical, unless\n"
+        "the program got its chance from somewhere else.\n\n"
         "Between the two worlds of a seed give --seed: values of decoys count as equal\n"
         "then, and what is left is what the program made of them.",
     .options = options,
