@@ -541,7 +541,7 @@ aq_step aq_after_rlimit(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_filter(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_face_prctl(aq_tracer *t, aq_task *k);
 aq_step aq_face_filter(aq_tracer *t, aq_task *k);
-long aq_face_refusal(const aq_tracer *t, const aq_task *k);
+long aq_face_refusal(const aq_tracer *t, aq_task *k);
 bool aq_face_traced(aq_tracer *t, aq_task *k); /* its request to be traced is granted */
 void aq_face_born(aq_task *parent, aq_task *child);
 struct sysinfo;

@@ -303,6 +303,22 @@ print(hex(libc.syscall(250, 0, -3, 0)) in open("/proc/keys").read().replace("1b6
     assert out.splitlines() == ["0 2 0", "True True 0", "-1 1 -1 1 3", "True -1 22"]
 
 
+def test_how_the_clock_is_kept(runner):  # noqa: F811
+    """Reading it is answered, by both calls; setting it is refused."""
+    out = python(runner, """
+import ctypes, struct, time
+libc = ctypes.CDLL(None, use_errno=True)
+for call in ([159], [305, 0]):
+    room = ctypes.create_string_buffer(208)
+    print(libc.syscall(*call, room), struct.unpack_from("q", room, 88)[0],
+          abs(struct.unpack_from("q", room, 72)[0] - time.time()) < 2)
+    room = ctypes.create_string_buffer(struct.pack("I", 2), 208)
+    print(libc.syscall(*call, room), ctypes.get_errno())
+print(libc.syscall(159, 8), ctypes.get_errno())
+""")
+    assert out.splitlines() == ["0 10000 True", "-1 1"] * 2 + ["-1 14"]
+
+
 def test_java(runner):  # noqa: F811
     (runner.place / "R.java").write_text("public class R { public static void main(String[] a) { Runtime r = Runtime.getRuntime(); "
                                          "System.out.println(r.availableProcessors() + \" \" + r.maxMemory() / 1048576); } }")

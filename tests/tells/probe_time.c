@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/timex.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -273,4 +274,20 @@ TELL(time, accuracy, "clocks have a resolution of a nanosecond")
 
     return (clock_getres(CLOCK_MONOTONIC, &r) == 0 && r.tv_sec == 0 && r.tv_nsec == 1) ||
            odd("%ld ns", r.tv_nsec);
+}
+
+TELL(time, adjustment, "anybody may read how the clock is kept, and nobody but root set it")
+{
+    struct timex x = {0}, set = {.modes = ADJ_FREQUENCY};
+    struct timespec now;
+    int state = adjtimex(&x);
+
+    if (state < 0)
+        return odd("%s", strerror(errno));
+    clock_gettime(CLOCK_REALTIME, &now);
+    say("state %d, tick %ld, %lld s apart", state, x.tick, (long long)now.tv_sec - x.time.tv_sec);
+    if (x.tick < 9000 || x.tick > 11000 || now.tv_sec < x.time.tv_sec ||
+        now.tv_sec - x.time.tv_sec > 1)
+        return false;
+    return getuid() == 0 || adjtimex(&set) < 0;
 }
