@@ -20,16 +20,10 @@ static inline void aq_cleanup_json(json_t **j)
 {
     json_decref(*j);
 }
-static inline void aq_cleanup_file(FILE **f)
-{
-    if (*f)
-        fclose(*f);
-}
 
 #define aq_auto_fd   __attribute__((cleanup(aq_cleanup_fd)))
 #define aq_auto_free __attribute__((cleanup(aq_cleanup_free)))
 #define aq_auto_json __attribute__((cleanup(aq_cleanup_json)))
-#define aq_auto_file __attribute__((cleanup(aq_cleanup_file)))
 
 /* Hands a scope-bound descriptor or pointer on: the scope forgets it. */
 #define aq_take_fd(fd)                                                                             \

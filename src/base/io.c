@@ -11,12 +11,14 @@
 
 #include "base/cleanup.h"
 
-ssize_t aq_read_full(int fd, void *data, size_t len)
+/* At a place of the file, or where it stands when `at` is negative. */
+static ssize_t read_from(int fd, void *data, size_t len, off_t at)
 {
     size_t done = 0;
 
     while (done < len) {
-        ssize_t n = read(fd, (char *)data + done, len - done);
+        char *to = (char *)data + done;
+        ssize_t n = at < 0 ? read(fd, to, len - done) : pread(fd, to, len - done, at + (off_t)done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -28,21 +30,14 @@ ssize_t aq_read_full(int fd, void *data, size_t len)
     return (ssize_t)done;
 }
 
+ssize_t aq_read_full(int fd, void *data, size_t len)
+{
+    return read_from(fd, data, len, -1);
+}
+
 ssize_t aq_pread_full(int fd, void *data, size_t len, off_t at)
 {
-    size_t done = 0;
-
-    while (done < len) {
-        ssize_t n = pread(fd, (char *)data + done, len - done, at + (off_t)done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
+    return at < 0 ? -EINVAL : read_from(fd, data, len, at);
 }
 
 int aq_write_full(int fd, const void *data, size_t len)

@@ -17,7 +17,7 @@
 #include "kernel/processor.h"
 #include "model/machine.h"
 
-enum { AQ_SEED_LEN = 32, AQ_SEED_HEX = 2 * AQ_SEED_LEN + 1 };
+enum { AQ_SEED_LEN = 32 };
 
 typedef struct aq_seed {
     uint8_t b[AQ_SEED_LEN];

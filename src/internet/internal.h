@@ -180,8 +180,7 @@ struct aq_tls *aq_tls_new(aq_conn *c);
 int aq_tls_input(aq_conn *c, const void *data, size_t len);
 int aq_tls_output(aq_conn *c, const void *data, size_t len);
 void aq_tls_bye(aq_conn *c);
-bool aq_tls_ready(const struct aq_tls *t);       /* the handshake is over */
-const char *aq_tls_name(const struct aq_tls *t); /* the server's name, NULL when none was given */
+bool aq_tls_ready(const struct aq_tls *t); /* the handshake is over */
 bool aq_tls_is_http2(const struct aq_tls *t);
 void aq_tls_free(struct aq_tls *t);
 

@@ -287,13 +287,6 @@ static coin *coin_for(aq_mint *m, const char *name, int64_t now)
     return c->certificate ? c : NULL;
 }
 
-X509 *aq_mint_certificate(aq_mint *m, const char *name, int64_t now)
-{
-    coin *c = coin_for(m, name, now);
-
-    return c ? c->certificate : NULL;
-}
-
 int aq_mint_use(aq_mint *m, SSL *ssl, const char *name, int64_t now)
 {
     coin *c = coin_for(m, name, now);

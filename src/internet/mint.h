@@ -15,5 +15,3 @@ typedef struct aq_mint aq_mint;
 aq_mint *aq_mint_new(const aq_internet_world *world, aq_err *err);
 /* Gives the connection the certificate for `name` (a host name or an address). */
 int aq_mint_use(aq_mint *m, SSL *ssl, const char *name, int64_t now);
-/* The certificate itself, for tests; borrowed. */
-X509 *aq_mint_certificate(aq_mint *m, const char *name, int64_t now);

@@ -298,11 +298,6 @@ bool aq_tls_ready(const struct aq_tls *t)
     return SSL_is_init_finished(t->ssl);
 }
 
-const char *aq_tls_name(const struct aq_tls *t)
-{
-    return t->name[0] ? t->name : NULL;
-}
-
 bool aq_tls_is_http2(const struct aq_tls *t)
 {
     const unsigned char *name;

@@ -178,31 +178,26 @@ static void note_right(aq_tracer *t, aq_task *k, int fd)
     aq_note(t, k, &e);
 }
 
+typedef struct rights {
+    aq_tracer *t;
+    aq_task *k;
+    int left;
+} rights;
+
+static void note_some(int type, const void *data, size_t len, uint64_t at, void *arg)
+{
+    rights *r = arg;
+    int fd;
+
+    (void)at;
+    for (size_t i = 0; type == SCM_RIGHTS && i + sizeof fd <= len && r->left > 0; i += sizeof fd) {
+        memcpy(&fd, (const char *)data + i, sizeof fd);
+        note_right(r->t, r->k, fd);
+        r->left--;
+    }
+}
+
 void aq_note_rights(aq_tracer *t, aq_task *k, uint64_t header)
 {
-    struct msghdr h;
-    char control[4096];
-    size_t at = 0, len;
-    int left = RIGHTS;
-
-    if (!aq_tracee_get(k, header, &h, sizeof h) || !h.msg_control)
-        return;
-    len = h.msg_controllen < sizeof control ? h.msg_controllen : sizeof control;
-    if (!aq_tracee_get(k, (uint64_t)(uintptr_t)h.msg_control, control, len))
-        return;
-    while (at + sizeof(struct cmsghdr) <= len) {
-        struct cmsghdr c;
-        int fd;
-
-        memcpy(&c, control + at, sizeof c);
-        if (c.cmsg_len < sizeof c || c.cmsg_len > len - at)
-            return;
-        if (c.cmsg_level == SOL_SOCKET && c.cmsg_type == SCM_RIGHTS)
-            for (size_t i = sizeof c; i + sizeof fd <= c.cmsg_len && left > 0;
-                 i += sizeof fd, left--) {
-                memcpy(&fd, control + at + i, sizeof fd);
-                note_right(t, k, fd);
-            }
-        at += CMSG_ALIGN(c.cmsg_len);
-    }
+    aq_tracee_control(k, header, note_some, &(rights){t, k, RIGHTS});
 }

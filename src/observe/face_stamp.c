@@ -15,7 +15,6 @@
 #include "observe/reach.h"
 
 enum {
-    CONTROL = 4096, /* bytes of one message's control data that are looked at */
     STAMP = SO_TIMESTAMP,
     STAMP_NS = SO_TIMESTAMPNS,
     STAMPING = SO_TIMESTAMPING,
@@ -74,28 +73,22 @@ static void put_stamp(const aq_tracer *t, const aq_task *k, int type, uint64_t a
     }
 }
 
+typedef struct stamping {
+    const aq_tracer *t;
+    const aq_task *k;
+} stamping;
+
+static void stamp_one(int type, const void *data, size_t len, uint64_t at, void *arg)
+{
+    const stamping *s = arg;
+
+    (void)data;
+    put_stamp(s->t, s->k, type, at, len);
+}
+
 static void stamp_message(const aq_tracer *t, const aq_task *k, uint64_t header)
 {
-    struct msghdr h;
-    char control[CONTROL];
-    size_t at = 0, len;
-
-    if (!aq_tracee_get(k, header, &h, sizeof h) || !h.msg_control)
-        return;
-    len = h.msg_controllen < sizeof control ? h.msg_controllen : sizeof control;
-    if (!aq_tracee_get(k, (uint64_t)(uintptr_t)h.msg_control, control, len))
-        return;
-    while (at + sizeof(struct cmsghdr) <= len) {
-        struct cmsghdr c;
-
-        memcpy(&c, control + at, sizeof c);
-        if (c.cmsg_len < sizeof c || c.cmsg_len > len - at)
-            return;
-        if (c.cmsg_level == SOL_SOCKET)
-            put_stamp(t, k, c.cmsg_type, (uint64_t)(uintptr_t)h.msg_control + at + sizeof c,
-                      c.cmsg_len - sizeof c);
-        at += CMSG_ALIGN(c.cmsg_len);
-    }
+    aq_tracee_control(k, header, stamp_one, &(stamping){t, k});
 }
 
 void aq_face_stamps(aq_tracer *t, aq_task *k, long result)

@@ -23,7 +23,6 @@ typedef struct aq_disk aq_disk;
 enum {
     AQ_CALL_NUMBERS = 512, /* numbers of our table are below */
     AQ_QUANTUM = 64,       /* calls after which another task gets its turn, at least */
-    AQ_TASKS = 4096,       /* at once */
     AQ_FD_SLOTS = 64,      /* remembered descriptors of one process */
     AQ_PATH = 4096,
     AQ_ENDED = 1024, /* processes that nobody waited for yet */
@@ -83,7 +82,6 @@ typedef enum aq_task_state {
     AQ_TASK_KERNEL,  /* in a call that nobody knew would block, or in vfork */
     AQ_TASK_HALTED,  /* stopped by a job control signal */
     AQ_TASK_ENDING,  /* a leader that ended before its threads: reported when they are gone */
-    AQ_TASK_DEAD,
 } aq_task_state;
 
 typedef enum aq_park_kind {
@@ -401,6 +399,10 @@ bool aq_regs_counter(aq_task *k, uint64_t value, uint32_t cpu);
 ssize_t aq_tracee_read(const aq_task *k, uint64_t at, void *data, size_t len);
 bool aq_tracee_get(const aq_task *k, uint64_t at, void *data, size_t len); /* all or nothing */
 bool aq_tracee_put(const aq_task *k, uint64_t at, const void *data, size_t len);
+/* Shows the control messages of the socket level in a message's header, as far as they are looked
+ * at: each with its data, and where that lies. */
+typedef void (*aq_control_look)(int type, const void *data, size_t len, uint64_t at, void *arg);
+void aq_tracee_control(const aq_task *k, uint64_t header, aq_control_look look, void *arg);
 /* A string of at most cap-1 bytes; `cut` when it was longer. -EFAULT when nothing is there. */
 ssize_t aq_tracee_string(const aq_task *k, uint64_t at, char *data, size_t cap, bool *cut);
 /* Keeps what lies there until the attempt has run; with _answer, for another attempt. */

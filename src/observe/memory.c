@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "kernel/process.h"
 #include "observe/internal.h"
 
-enum { PAGE = 4096, RED_ZONE = 128 };
+enum { PAGE = 4096, RED_ZONE = 128, CONTROL = 4096 };
 
 /* One word after the other, as a debugger reads: also what is mapped for writing or for running
  * only. The processor knows no such difference, so a call takes its arguments from there. */
@@ -218,4 +219,28 @@ bool aq_tracee_maps(const aq_task *k, bool (*each)(const aq_mapping *m, void *ar
     if (f)
         fclose(f);
     return found;
+}
+
+void aq_tracee_control(const aq_task *k, uint64_t header, aq_control_look look, void *arg)
+{
+    struct msghdr h;
+    struct cmsghdr c;
+    char control[CONTROL];
+    uint64_t from;
+    size_t len;
+
+    if (!aq_tracee_get(k, header, &h, sizeof h) || !h.msg_control)
+        return;
+    from = (uint64_t)(uintptr_t)h.msg_control;
+    len = h.msg_controllen < sizeof control ? h.msg_controllen : sizeof control;
+    if (!aq_tracee_get(k, from, control, len))
+        return;
+    for (size_t at = 0; at + sizeof c <= len; at += CMSG_ALIGN(c.cmsg_len)) {
+        memcpy(&c, control + at, sizeof c);
+        if (c.cmsg_len < sizeof c || c.cmsg_len > len - at)
+            return;
+        if (c.cmsg_level == SOL_SOCKET)
+            look(c.cmsg_type, control + at + sizeof c, c.cmsg_len - sizeof c, from + at + sizeof c,
+                 arg);
+    }
 }

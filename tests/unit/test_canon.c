@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "golden.h"
 #include "observation_samples.h"
 #include "observe/canon.h"
 #include "unit.h"
@@ -57,29 +57,19 @@ static aq_digest canon_of(const aq_buf *stream, uint64_t *unborn)
 
 static void golden_vectors(void **state)
 {
-    const char *source = getenv("AQUARIUM_SOURCE");
-    aq_auto_buf path = {0};
+    aq_auto_fd int dir = golden_folder("observation");
 
     (void)state;
-    aq_buf_addf(&path, "%s/tests/golden/observation", source ? source : ".");
-    aq_auto_fd int dir = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(dir >= 0);
     for (size_t i = 0; i < SAMPLES; i++) {
-        aq_auto_buf bin = {0}, line = {0}, file = {0}, name = {0};
+        aq_auto_buf bin = {0}, line = {0};
         char hex[AQ_SHA256_HEX];
         aq_observation o;
-        aq_err err = {0};
         aq_digest d;
 
         samples[i].write(&bin, &o);
         d = canon_of(&bin, NULL);
         aq_buf_addf(&line, "%s\n", aq_digest_hex(&d, hex));
-        aq_buf_addf(&name, "%s.canon", samples[i].name);
-        if (getenv("AQUARIUM_GOLDEN_WRITE"))
-            assert_int_equal(aq_write_file(dir, name.data, line.data, line.len, 0644, &err), 0);
-        if (aq_read_file(dir, name.data, 1 << 10, &file, &err) < 0)
-            fail_msg("%s", err.text);
-        assert_string_equal(aq_buf_str(&file), aq_buf_str(&line));
+        golden_equal(dir, samples[i].name, "canon", &line);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "golden.h"
 #include "model/wire.h"
 #include "observation_samples.h"
 
@@ -426,29 +427,11 @@ static void malformed_lines(void **state)
             fail_msg("was taken: %s", wrong[i][1]);
 }
 
-static void equal_file(int dir, const char *name, const char *suffix, const aq_buf *is)
-{
-    aq_auto_buf file = {0}, path = {0};
-    aq_err err = {0};
-
-    aq_buf_addf(&path, "%s.%s", name, suffix);
-    if (getenv("AQUARIUM_GOLDEN_WRITE"))
-        assert_int_equal(aq_write_file(dir, path.data, is->data, is->len, 0644, &err), 0);
-    if (aq_read_file(dir, path.data, 1 << 20, &file, &err) < 0)
-        fail_msg("%s", err.text);
-    if (file.len != is->len || memcmp(file.data, is->data, is->len) != 0)
-        fail_msg("%s: the format changed; that needs a new version", path.data);
-}
-
 static void golden_vectors(void **state)
 {
-    const char *source = getenv("AQUARIUM_SOURCE");
-    aq_auto_buf path = {0};
+    aq_auto_fd int dir = golden_folder("observation");
 
     (void)state;
-    aq_buf_addf(&path, "%s/tests/golden/observation", source ? source : ".");
-    aq_auto_fd int dir = open(path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(dir >= 0);
     for (size_t i = 0; i < SAMPLES; i++) {
         aq_auto_buf bin = {0}, jsonl = {0}, digest = {0};
         char hex[AQ_SHA256_HEX];
@@ -458,9 +441,9 @@ static void golden_vectors(void **state)
         samples[i].write(&bin, &o);
         assert_int_equal(aq_observation_jsonl(bin.data, bin.len, &jsonl, &err), 0);
         aq_buf_addf(&digest, "%s\n", aq_digest_hex(&o.digest, hex));
-        equal_file(dir, samples[i].name, "bin", &bin);
-        equal_file(dir, samples[i].name, "jsonl", &jsonl);
-        equal_file(dir, samples[i].name, "digest", &digest);
+        golden_equal(dir, samples[i].name, "bin", &bin);
+        golden_equal(dir, samples[i].name, "jsonl", &jsonl);
+        golden_equal(dir, samples[i].name, "digest", &digest);
     }
 }
 
