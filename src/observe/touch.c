@@ -16,13 +16,25 @@
 static const char *const apart[] = {"/lib/",       "/lib64/",     "/usr/lib/",
                                     "/usr/lib64/", "/usr/share/", "/etc/ld.so."};
 
+/* Links in there that lead to the world's trust stores (sandbox/trust.c), under whatever names
+ * programs carry them. */
+static const char *const leads[] = {"/..", "/ssl/", "/jvm/", "/pki/", "cert"};
+
+static bool path_leads(const char *path)
+{
+    for (size_t i = 0; i < sizeof leads / sizeof *leads; i++)
+        if (strstr(path, leads[i]))
+            return true;
+    return false;
+}
+
 static bool path_apart(const aq_task *k, int argument, bool by_descriptor)
 {
     char path[256];
     bool cut = true;
     ssize_t n = aq_tracee_string(k, aq_regs_arg(k, argument), path, sizeof path, &cut);
 
-    if (n < 0 || cut || strstr(path, "/..") || strstr(path, "/ssl/")) /* see sandbox/trust.c */
+    if (n < 0 || cut || path_leads(path))
         return false;
     if (n == 0) /* the descriptor itself; the current folder is none */
         return by_descriptor && aq_arg_int(k, 0) >= 0;

@@ -1,13 +1,16 @@
 """What files look like in a world: the disk of a machine, the same again in every run and in both worlds of a seed."""
+import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 
 import pytest
 
 from conftest import PROGRAM, open_to_others
+from test_truth import BUILD
 
 START = "2026-05-01T09:00:00Z"
 START_NS = 1777626000 * 10**9  # the world begins within this second
@@ -476,3 +479,16 @@ def test_nothing_lies_behind_an_answer(tmp_path):
                           timeout=60, stdout=subprocess.PIPE, check=True)
     rows = [line.split(" ") for line in done.stdout.decode().splitlines()]
     assert len(rows) == 41 and all(set(rest) == {"-"} and len(rest) + max(int(k), 0) == 64 for k, rest in rows), rows
+
+
+def test_nobody_comes_too_early(tmp_path):
+    """Trust stores that are reached by links of programs, before the world's late files are written."""
+    links = ["/etc/ssl/certs/ca-certificates.crt"]
+    for place in ("/usr/lib/jvm/*/lib/security/cacerts", "/usr/lib/python3/dist-packages/*/cacert.pem", "/usr/lib/ssl/cert*"):
+        links += glob.glob(place)
+    open_to_others(tmp_path)
+    shutil.copy(BUILD / "tests/observe/early", tmp_path / "early")
+    for link in links:
+        done = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", "1", "--quiet", "--", "./early", link], cwd=tmp_path, timeout=60,
+                              stdout=subprocess.PIPE, check=True)
+        assert done.stdout.decode() == f"{link} same\n"
