@@ -60,12 +60,14 @@ static size_t move(const aq_task *k, const buffers *b, uint8_t *data, size_t len
     return done;
 }
 
-/* Lists of sockets, message by message; what is no whole message is left out. */
-static size_t rewrite_sockets(aq_tracer *t, const uint8_t *in, size_t len, uint8_t *out)
+/* Lists of sockets, message by message; what is no whole message is left out. They get numbers as
+ * they come, so that they are put in order before. */
+static size_t rewrite_sockets(aq_tracer *t, uint8_t *in, size_t len, uint8_t *out)
 {
     size_t at = 0, n = 0;
     struct nlmsghdr h;
 
+    aq_face_order(in, len, SOCK_DIAG_BY_FAMILY);
     while (at + sizeof h <= len) {
         size_t whole;
 
@@ -80,7 +82,6 @@ static size_t rewrite_sockets(aq_tracer *t, const uint8_t *in, size_t len, uint8
         n += whole;
         at += NLMSG_ALIGN(h.nlmsg_len);
     }
-    aq_face_order(out, n, SOCK_DIAG_BY_FAMILY);
     return n;
 }
 

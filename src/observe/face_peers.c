@@ -216,6 +216,7 @@ static void key_of_socket(const uint8_t *m, size_t len, uint8_t *key)
 {
     struct inet_diag_msg d;
     struct unix_diag_msg u;
+    struct netlink_diag_msg n;
 
     key[0] = len > NLMSG_HDRLEN ? m[NLMSG_HDRLEN] : 0;
     if ((key[0] == AF_INET || key[0] == AF_INET6) && len >= NLMSG_LENGTH(sizeof d)) {
@@ -226,6 +227,10 @@ static void key_of_socket(const uint8_t *m, size_t len, uint8_t *key)
         memcpy(&u, m + NLMSG_HDRLEN, sizeof u);
         for (int i = 0; i < 4; i++)
             key[1 + i] = (uint8_t)(u.udiag_ino >> (24 - 8 * i));
+    } else if (key[0] == AF_NETLINK && len >= NLMSG_LENGTH(sizeof n)) {
+        memcpy(&n, m + NLMSG_HDRLEN, sizeof n);
+        key[1] = n.ndiag_protocol;
+        memcpy(key + 2, &n.ndiag_portid, sizeof n.ndiag_portid);
     }
 }
 
