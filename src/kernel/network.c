@@ -223,10 +223,12 @@ static void route_though(batch *b, const aq_net_range *to)
     end(b, h);
 }
 
-static void know(batch *b, const aq_neighbour *n)
+/* Where it would have to ask, the kernel depends on groups that its own threads join some time
+ * after a device is up, and asks again only after a second of its own. */
+static void know(batch *b, int device, const aq_neighbour *n)
 {
     struct ndmsg m = {.ndm_family = n->address.six ? AF_INET6 : AF_INET,
-                      .ndm_ifindex = DEVICE,
+                      .ndm_ifindex = device,
                       .ndm_state = NUD_PERMANENT,
                       .ndm_flags = n->router && n->address.six ? NTF_ROUTER : 0};
     struct nlmsghdr *h = begin(b, "make a neighbour known", RTM_NEWNEIGH,
@@ -362,8 +364,13 @@ static int set_far(int fd, int near, const aq_cable *w, aq_err *err)
     for (size_t i = 0; i < w->count; i++)
         add_address(&b, FAR, &w->gateway[i]);
     link_up(&b, FAR);
-    for (size_t i = 0; i < w->count; i++)
+    for (size_t i = 0; i < w->count; i++) {
+        aq_neighbour n = {.address = w->near[i]};
+
+        memcpy(n.mac, w->mac, sizeof n.mac);
         route_near(&b, &w->near[i]);
+        know(&b, FAR, &n);
+    }
     for (size_t i = 0; i < w->nowhere_count; i++)
         route_nowhere(&b, &w->nowhere[i]);
     for (size_t i = 0; i < w->though_count; i++)
@@ -391,7 +398,7 @@ static int set_near(int fd, const aq_cable *w, aq_err *err)
         if (!w->gateway[i].six || is_link_local(&w->gateway[i]))
             route_out(&b, &w->gateway[i]);
     for (size_t i = 0; i < w->neighbour_count; i++)
-        know(&b, &w->neighbours[i]);
+        know(&b, DEVICE, &w->neighbours[i]);
     return ask(fd, &b, err);
 }
 
