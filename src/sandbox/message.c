@@ -1,5 +1,5 @@
-/* Messages between front, keeper and init: one fixed size, a word, a number, a text, and at most
- * two descriptors. Whoever receives one checks it as if a stranger had sent it. */
+/* Messages between front, keeper, init and payload: one fixed size, a word, numbers, a text, and a
+ * few descriptors. Whoever receives one checks it as if a stranger had sent it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
