@@ -440,8 +440,8 @@ static int give_up_all(const aq_world *w, aq_err *err)
         return r;
     /* Those that are -1 are not there to be kept. */
     return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0],
-                                        w->trust[1], w->trust[3], w->hardware},
-                                8, err);
+                                        w->trust[1], w->trust[3], w->trust[5], w->hardware},
+                                9, err);
 }
 
 /* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files

@@ -116,7 +116,7 @@ typedef struct aq_world {
     int stream;        /* a memory file for the observation */
     int warden[2];     /* a pipe: the warden tells the keeper that it is locked */
     int line;          /* the keeper's end of the internet's line; net.h */
-    int trust[5];      /* init's: the host's bundle of authorities; ours, and Java's: file, mount */
+    int trust[6];      /* init's: the host's bundle; ours, Java's: file, mount; the host's Java's */
     int inner, outer;  /* between init or payload (inner) and keeper (outer) */
     int orders, order; /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */

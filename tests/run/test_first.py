@@ -3,6 +3,7 @@ it is, finds them."""
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -93,7 +94,18 @@ def test_what_is_said_later_fits_what_was_said(runner, world):  # noqa: F811
     assert own.strip() in bundle and own.startswith(b"-----BEGIN CERTIFICATE-----"), done.stdout
     if os.path.exists("/etc/ssl/certs/java/cacerts"):
         done = runner.run("cat", "/etc/ssl/certs/java/cacerts")
-        assert b"corporate-root-ca" in done.stdout and len(done.stdout) < 16384
+        assert b"corporate-root-ca" in done.stdout and len(done.stdout) > os.path.getsize("/etc/ssl/certs/java/cacerts")
+
+
+@pytest.mark.skipif(not shutil.which("keytool") or not os.path.exists("/etc/ssl/certs/java/cacerts"), reason="missing hardware: no Java")
+def test_java_trusts_as_many_as_before_and_one(runner, world):  # noqa: F811
+    """Its own program reads the store, seal and all, and finds the host's authorities and the world's."""
+    def listed(run):
+        return {line.split(",")[0] for line in run("keytool", "-list", "-cacerts", "-storepass", "changeit") if "trustedCertEntry" in line}
+
+    host = listed(lambda *c: subprocess.run(c, capture_output=True, text=True, check=True).stdout.splitlines())
+    inside = listed(lambda *c: runner.run(*c).stdout.decode().splitlines())
+    assert len(host) > 50 and inside == host | {"corporate-root-ca"}
 
 
 def test_under_a_limit_on_files(runner):  # noqa: F811
