@@ -4,8 +4,8 @@
  * They are listed in /proc (face_list.c). A path that leads to one of them is turned to the same
  * file of process 1, which exists and which a user may look at no more than at them; the descriptor
  * is remembered under the name that was asked for, so that reading and asking about it answer for
- * the actor. So are files that only the machine's kernel has. A descriptor that is inherited or
- * duplicated loses that, and tells of process 1. */
+ * the actor. So are files that only the machine's kernel has, and its modules (veil/kernel.h). A
+ * descriptor that is inherited or duplicated loses that, and tells of process 1. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
 #include "veil/actors.h"
+#include "veil/kernel.h"
 
 static const char proc[] = "/proc/";
 
@@ -133,19 +134,38 @@ static bool is_carried(aq_tracer *t, aq_task *k, const char *path)
     return false;
 }
 
+/* The kernel gets another path than the one that was asked for. */
+static aq_step give(aq_task *k, int argument, const char *other, const char *asked)
+{
+    aq_look *l = aq_look_of(k);
+    uint64_t to = aq_tracee_scratch(k, other, strlen(other) + 1);
+
+    if (to) {
+        aq_regs_set_arg(k, argument, to);
+        k->alias = true;
+        if (asked != l->name)
+            snprintf(l->name, sizeof l->name, "%s%s", strncmp(asked, "/lib/", 5) == 0 ? "/usr" : "",
+                     asked);
+    }
+    return AQ_STEP_RUN;
+}
+
 aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
 {
     int at = path_argument(k->nr);
     const aq_veil_actor *a;
     char path[AQ_PATH + 64], other[AQ_PATH + 64];
     aq_look *l;
-    uint64_t to;
 
     k->alias = false;
     if (at < 0 || !k->look)
         return AQ_STEP_RUN;
     l = aq_look_of(k);
-    if (!l->path_read || !*l->path || !whole_path(t, k, l, path, sizeof path))
+    if (!l->path_read || !*l->path)
+        return AQ_STEP_RUN;
+    if (t->plan.machine && aq_kernel_elsewhere(l->path, other, sizeof other))
+        return give(k, at, other, l->path);
+    if (!whole_path(t, k, l, path, sizeof path))
         return AQ_STEP_RUN;
     a = aq_veil_actor_at(path);
     if (is_carried(t, k, path))
@@ -154,13 +174,7 @@ aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
         return AQ_STEP_RUN;
     else if (gives_link(k, a, path))
         return AQ_STEP_DONE;
-    to = aq_tracee_scratch(k, other, strlen(other) + 1);
-    if (!to)
-        return AQ_STEP_RUN;
-    aq_regs_set_arg(k, at, to);
-    k->alias = true;
-    snprintf(l->name, sizeof l->name, "%s", path);
-    return AQ_STEP_RUN;
+    return give(k, at, other, path);
 }
 
 /* The descriptor stands for what was asked for. */

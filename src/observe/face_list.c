@@ -26,6 +26,8 @@
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
 #include "veil/actors.h"
+#include "veil/devices.h"
+#include "veil/kernel.h"
 
 enum {
     CHUNK = 64 << 10,
@@ -33,6 +35,9 @@ enum {
     REWRITE = 16 << 20, /* bytes of one answer of the kernel that are looked at */
     ANSWER = 1 << 20,   /* bytes of one answer of ours */
     PROCESSES = 256,    /* where they begin in /proc */
+    DEVICE_PATH = 320,
+    ADDED_NAME = 160,
+    ADDED = 1 << 20, /* numbers of what the host has not */
     NAME_64 = offsetof(struct dirent64, d_name),
     NAME_OLD = NAME_64 - 1, /* getdents has the type behind the name */
 };
@@ -52,6 +57,8 @@ struct aq_listing {
     size_t text_len;
     entry *entries;
     size_t count;
+    char added[4][ADDED_NAME]; /* names that the host has not */
+    size_t added_count;
 };
 
 void aq_listing_free(aq_listing *l)
@@ -215,6 +222,67 @@ static void add_actors(aq_tracer *t, aq_listing *l)
     }
 }
 
+static const char *keep_name(aq_listing *l, const char *name)
+{
+    char *to = l->added[l->added_count++ % 4];
+
+    snprintf(to, sizeof l->added[0], "%s", name);
+    return to;
+}
+
+/* What the package of the machine's kernel left in folders of the host. */
+static void add_kernel(aq_tracer *t, const char *folder, aq_listing *l)
+{
+    char path[DEVICE_PATH], room[ADDED_NAME];
+    bool is_folder;
+    const char *name;
+
+    for (size_t n = 0;
+         (name = aq_kernel_added(t->plan.machine, folder, n, &is_folder, room, sizeof room)); n++) {
+        bool there = false;
+
+        for (size_t i = 0; i < l->count && !there; i++)
+            there = strcmp(l->entries[i].name, name) == 0;
+        if (there || snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+            continue;
+        l->entries = aq_realloc(l->entries, l->count + 1, sizeof *l->entries);
+        l->entries[l->count++] = (entry){
+            .at = 2 + aq_disk_hash(t->disk, name, strlen(name)) % (end_at - (UINT64_C(1) << 32)),
+            .shown = ADDED + aq_disk_hash(t->disk, path, strlen(path)) % ADDED,
+            .name = room == name ? keep_name(l, name) : name,
+            .len = (uint16_t)strlen(name),
+            .type = is_folder ? DT_DIR : DT_REG};
+    }
+}
+
+/* Devices are empty files; those of other machines are none at all. */
+static bool below_dev(const char *folder, const char *name, char path[static DEVICE_PATH])
+{
+    return strncmp(folder, "/dev", 4) == 0 && (folder[4] == '/' || !folder[4]) &&
+           snprintf(path, DEVICE_PATH, "%s/%s", folder, name) < DEVICE_PATH;
+}
+
+static bool is_hidden(const aq_tracer *t, const char *folder, const char *name)
+{
+    char path[DEVICE_PATH];
+
+    return below_dev(folder, name, path) && aq_veil_no_device(t->plan.machine, path);
+}
+
+static unsigned char type_of(aq_tracer *t, const char *folder, const struct dirent64 *d)
+{
+    char path[DEVICE_PATH];
+    aq_device device;
+
+    if (!below_dev(folder, d->d_name, path))
+        return d->d_type;
+    if (d->d_type == DT_REG && aq_disk_mounted(t, folder, d->d_name))
+        return DT_CHR; /* one of those that the host has, too */
+    if (!aq_veil_device(t->plan.machine, path, &device))
+        return d->d_type;
+    return device.block ? DT_BLK : DT_CHR;
+}
+
 static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *path, aq_listing *l)
 {
     bool proc = is_proc(path);
@@ -225,6 +293,10 @@ static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *pa
     for (size_t at = 0; at + NAME_64 < l->text_len;) {
         const struct dirent64 *d = (const struct dirent64 *)(l->text + at);
 
+        if (is_hidden(t, path, d->d_name)) {
+            at += d->d_reclen;
+            continue;
+        }
         if (l->count == cap) {
             cap = cap ? 2 * cap : 64;
             l->entries = aq_realloc(l->entries, cap, sizeof *l->entries);
@@ -237,13 +309,14 @@ static void sort(aq_tracer *t, int fd, const struct stat *folder, const char *pa
             .shown = shown(t, fd, folder, path, d->d_name, d->d_ino, plain, overlay),
             .name = d->d_name,
             .len = (uint16_t)strlen(d->d_name),
-            .type = d->d_type};
+            .type = type_of(t, path, d)};
         l->count++;
         at += d->d_reclen;
     }
     free(inodes);
     if (proc && t->actors > 0)
         add_actors(t, l);
+    add_kernel(t, path, l);
     if (l->count)
         qsort(l->entries, l->count, sizeof *l->entries, by_position);
     for (size_t i = 1; i < l->count; i++) /* a position is one entry's */
@@ -338,7 +411,7 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
 
     if (p && p->kind == AQ_PLACE_SYS)
         aq_resolve_hardware(t, f->name);
-    if (!p || (p->kind != AQ_PLACE_DISK && !is_proc(f->name)))
+    if (!p || (p->kind != AQ_PLACE_DISK && p->kind != AQ_PLACE_DEVICES && !is_proc(f->name)))
         return AQ_STEP_RUN;
     aq_disk_in_space(t, k, f->dev); /* knows the devices from now on */
     mine = aq_fd_borrow(k, aq_arg_int(k, 0));

@@ -9,6 +9,7 @@
 #include "base/stream.h"
 #include "kernel/process.h"
 #include "observe/disk.h"
+#include "veil/devices.h"
 
 enum {
     NUMBERS = 1 << 19,     /* most that are kept */
@@ -265,18 +266,22 @@ static uint64_t proc_number(const aq_disk *f, const char *name)
     return 20000 + h % 16000000;
 }
 
-static uint64_t device_number(const char *name, uint64_t ino)
+static uint64_t device_number(aq_tracer *t, const char *name)
 {
     static const struct {
         const char *name;
         uint64_t number;
     } known[] = {{"/dev", 1},        {"/dev/null", 4},    {"/dev/zero", 6}, {"/dev/full", 7},
                  {"/dev/random", 8}, {"/dev/urandom", 9}, {"/dev/tty", 12}};
+    enum { FIRST_DEVICE = 20, DEVICES = 400 };
+    aq_device device;
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0)
             return known[i].number;
-    return 300 + ino;
+    if (aq_veil_device(t->plan.machine, name, &device))
+        return FIRST_DEVICE + device.order;
+    return FIRST_DEVICE + DEVICES + aq_disk_hash(t->disk, name, strlen(name)) % DEVICES;
 }
 
 uint64_t aq_disk_namespace(const char *text)
@@ -317,7 +322,7 @@ uint64_t aq_disk_inode(aq_tracer *t, const char *name, uint64_t dev, uint64_t in
     case AQ_PLACE_PROC:
         return proc_number(t->disk, name);
     case AQ_PLACE_DEVICES:
-        return device_number(name, ino);
+        return device_number(t, name);
     case AQ_PLACE_MEMORY:
     case AQ_PLACE_SYS:
     case AQ_PLACE_OTHER_DISK:

@@ -14,6 +14,8 @@
 
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
+#include "veil/devices.h"
+#include "veil/kernel.h"
 
 enum {
     USER = 1000,    /* inside */
@@ -21,10 +23,11 @@ enum {
     NOBODY = 65534, /* whoever has no number in the world's user namespace */
     BLOCK = 4096,   /* of the disk */
     SECTOR = 512,
-    ENTRY = 20,       /* bytes that a folder in memory counts for a name */
-    PER_BLOCK = 110,  /* names in a block of a folder on a disk, about */
-    FAST_LINK = 60,   /* a shorter link is in its inode */
-    PROC_LINKS = 231, /* of /proc: the kernel counts all processes of the host */
+    ENTRY = 20,         /* bytes that a folder in memory counts for a name */
+    DEVICE_NAMES = 155, /* in /dev */
+    PER_BLOCK = 110,    /* names in a block of a folder on a disk, about */
+    FAST_LINK = 60,     /* a shorter link is in its inode */
+    PROC_LINKS = 231,   /* of /proc: the kernel counts all processes of the host */
     DISK_MASK = STATX_ATTR_COMPRESSED | STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND |
                 STATX_ATTR_NODUMP | STATX_ATTR_ENCRYPTED | STATX_ATTR_AUTOMOUNT |
                 STATX_ATTR_MOUNT_ROOT | STATX_ATTR_VERITY | STATX_ATTR_DAX,
@@ -67,7 +70,7 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
 
     if (!p)
         user = true;
-    else if (p->kind == AQ_PLACE_SYS)
+    else if (p->kind == AQ_PLACE_SYS || p->kind == AQ_PLACE_DEVICES)
         user = false;
     else if (aq_disk_in_space(t, k, dev))
         user = !is_public(name) &&
@@ -97,6 +100,9 @@ static void show_size(aq_tracer *t, aq_task *k, const aq_place *p, struct statx 
         s->stx_size = ENTRY * (uint64_t)s->stx_nlink; /* as many names as it has folders */
         s->stx_blocks = 0;
     }
+    if (p->kind == AQ_PLACE_DISK && S_ISREG(s->stx_mode) && !memory &&
+        s->stx_blocks < s->stx_size / SECTOR) /* it may have holes on the host's */
+        s->stx_blocks = (s->stx_size + BLOCK - 1) / BLOCK * (BLOCK / SECTOR);
     if (p->kind != AQ_PLACE_DISK || !memory)
         return;
     if (S_ISDIR(s->stx_mode)) {
@@ -140,6 +146,24 @@ static void show_hardware(const aq_place *p, struct statx *s)
         s->stx_mode |= file ? 0400 : 0700;
 }
 
+/* An empty file that stands for a device. */
+static void show_device(const aq_tracer *t, const char *name, struct statx *s)
+{
+    aq_device device;
+
+    if (S_ISDIR(s->stx_mode)) { /* it is in memory */
+        s->stx_size =
+            ENTRY * (strcmp(name, "/dev") == 0 ? DEVICE_NAMES : 2 + (uint64_t)s->stx_nlink);
+        s->stx_blocks = 0;
+    }
+    if (!S_ISREG(s->stx_mode) || !aq_veil_device(t->plan.machine, name, &device))
+        return;
+    s->stx_mode = (uint16_t)((device.block ? S_IFBLK : S_IFCHR) | device.mode);
+    s->stx_gid = device.group;
+    s->stx_rdev_major = device.major;
+    s->stx_rdev_minor = device.minor;
+}
+
 void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, bool outside)
 {
     const aq_place *p = aq_disk_place(name);
@@ -158,6 +182,10 @@ void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, b
         s->stx_size = 0; /* younger kernels count descriptors there */
     if (p && p->kind == AQ_PLACE_SYS)
         show_hardware(p, s);
+    if (p && p->kind == AQ_PLACE_DEVICES)
+        show_device(t, name, s);
+    if (p && p->kind == AQ_PLACE_DISK && S_ISREG(s->stx_mode) && s->stx_size > 0)
+        s->stx_size += aq_kernel_adds(t->plan.machine, name);
     s->stx_ino = shown;
     s->stx_attributes = 0;
     s->stx_attributes_mask = STATX_ATTR_AUTOMOUNT | STATX_ATTR_MOUNT_ROOT | STATX_ATTR_DAX;
@@ -333,6 +361,8 @@ aq_step aq_try_stat(aq_tracer *t, aq_task *k)
         return AQ_STEP_RUN;
     if (l->quiet && is_empty_path(k) && aq_arg_int(k, 0) >= 0)
         return answer_fd(t, k, aq_arg_int(k, 0));
+    if (l->seen && aq_veil_no_device(t->plan.machine, l->name))
+        return aq_answer(k, -ENOENT);
     return l->seen ? answer(t, k, l->name, &l->what) : AQ_STEP_RUN;
 }
 

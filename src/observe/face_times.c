@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
+#include "veil/dates.h"
 
 enum {
     STAMPS = 1 << 17, /* more than a world may have files; the rest is for files that are gone */
@@ -155,12 +156,19 @@ static void put_all(struct statx *s, int64_t ns)
     put(&s->stx_btime, ns);
 }
 
+/* Days of files that every machine has are this machine's (veil/dates.h). */
+static int64_t moved(const aq_machine *m, int64_t ns)
+{
+    return ns < 0 ? ns : aq_veil_moved(m, ns / second) * second + ns % second;
+}
+
 /* A file of the host: unpacked when the disk was made, or later when it is newer; read since the
  * machine is up. */
-static void show_host(const aq_disk *f, const aq_place *p, uint64_t shown, struct statx *s)
+static void show_host(const aq_disk *f, const aq_machine *m, const aq_place *p, uint64_t shown,
+                      struct statx *s)
 {
     uint64_t h = aq_disk_hash(f, &shown, sizeof shown);
-    int64_t written = no_later(f, ns_of(&s->stx_mtime));
+    int64_t written = no_later(f, moved(m, ns_of(&s->stx_mtime)));
     int64_t unpacked = f->made + (int64_t)(h % (uint64_t)(20 * minute));
 
     if (p->kind != AQ_PLACE_DISK) { /* made anew by every start of the machine */
@@ -224,7 +232,7 @@ void aq_times_show(aq_tracer *t, aq_task *k, const char *name, uint64_t shown, s
         return;
     }
     if (!aq_disk_in_space(t, k, dev) && !aq_disk_in_root(t, k, dev)) {
-        show_host(t->disk, p, shown, s);
+        show_host(t->disk, t->plan.machine, p, shown, s);
         return;
     }
     touched = aq_disk_in_space(t, k, dev) ? find(t->disk, s->stx_ino) : NULL;

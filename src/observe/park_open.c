@@ -24,6 +24,7 @@
 #include "observe/decode.h"
 #include "observe/disk.h"
 #include "observe/reach.h"
+#include "veil/devices.h"
 
 static uint64_t flags_of(aq_task *k)
 {
@@ -106,16 +107,41 @@ static bool without_waiting(aq_task *k)
     }
 }
 
+/* A device of the machine that does not exist: nobody but root opens most of them. 0: it is none.
+ */
+static long refused(const aq_tracer *t, aq_task *k, const char *name)
+{
+    uint64_t flags = flags_of(k);
+    aq_device device;
+
+    if (strncmp(name, "/dev/", 5) != 0 || (flags & O_PATH))
+        return 0;
+    if (aq_veil_no_device(t->plan.machine, name) && !(flags & O_CREAT))
+        return -ENOENT;
+    if (!aq_veil_device(t->plan.machine, name, &device))
+        return 0;
+    if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return -EEXIST;
+    if (flags & O_DIRECTORY)
+        return -ENOTDIR;
+    return device.refusal && ((flags & O_ACCMODE) == O_RDONLY || (device.mode & 2))
+               ? -device.refusal
+               : -EACCES;
+}
+
 aq_step aq_try_open(aq_tracer *t, aq_task *k)
 {
     uint64_t flags = flags_of(k);
     aq_auto_fd int handle = -1;
     struct stat s;
+    long refusal;
 
     k->waits = false;
     if (t->disk)
         aq_times_opening(t, k);
     aq_reach_look(t, k, aq_look_of(k)->path);
+    if (t->disk && (refusal = refused(t, k, aq_look_of(k)->path)))
+        return aq_answer(k, refusal);
     if (!t->named_pipes || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) ||
         (flags & O_ACCMODE) == O_RDWR)
         return AQ_STEP_RUN;
@@ -178,6 +204,14 @@ aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
         aq_park(t, k, AQ_PARK_RETRY);
         k->seen = 0; /* at once */
         return AQ_STEP_PARKED;
+    }
+    if (*result == -EACCES && t->disk && aq_look_of(k)->path_read) { /* by a link */
+        aq_look *l = aq_look_of(k);
+        long refusal;
+
+        aq_resolve(t, k, l->dir, l->path, !(flags_of(k) & O_NOFOLLOW), l->name, sizeof l->name);
+        if ((refusal = refused(t, k, l->name)))
+            *result = refusal;
     }
     if (*result >= 0 && t->disk)
         aq_large_needed(t, k, aq_fd_of(t, k, (int)*result)->name, false);

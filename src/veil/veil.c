@@ -273,6 +273,14 @@ static bool same(const char *row, const char *path)
 
 /* One for all files of /sys, one for those of actors: which it is the scene says. */
 static const aq_veil sys_file = {.path = ""}, actor_file = {.path = ""};
+/* Files of the disk. */
+static const aq_veil kept[] = {
+    {.path = "/var/lib/dpkg/status", .maker = aq_make_packages, .truth = true},
+    {.path = "/var/log/dpkg.log", .maker = aq_make_log, .truth = true},
+    {.path = "/var/log/dpkg.log.1", .maker = aq_make_log, .truth = true},
+    {.path = "/var/log/alternatives.log", .maker = aq_make_log, .truth = true},
+    {.path = "/var/log/apt/history.log", .maker = aq_make_log, .truth = true},
+};
 
 const aq_veil *aq_veil_of(const char *path, bool actors)
 {
@@ -283,6 +291,9 @@ const aq_veil *aq_veil_of(const char *path, bool actors)
 
     if (aq_sys_text(NULL, path, &cpu))
         return &sys_file;
+    for (size_t i = 0; strncmp(path, "/var/l", 6) == 0 && i < sizeof kept / sizeof *kept; i++)
+        if (strcmp(path, kept[i].path) == 0)
+            return &kept[i];
     if (strncmp(path, proc, sizeof proc - 1) != 0)
         return NULL;
     rest = pass_process(path + sizeof proc - 1, &pid, &tid);

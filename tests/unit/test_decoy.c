@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "15f62fae351c704e40f12970615a23626ba3fccabe10a0ceae9d945cab4f0a24"
+#define GOLDEN "fe3d97006b1b662819eeda9222ba58ab42c70a2a41b8f796e7cffcddcb62cadd"
 
 enum { PAIRS = 1000, START = 1800000000 };
 

@@ -1,0 +1,89 @@
+"""What lies outside of the home: devices that lead nowhere, the kernel's modules and package, days that agree with the clock."""
+import datetime
+import re
+
+
+def inside(aquarium, tmp_path, script, side="A"):
+    done = aquarium.run("run", "--quarantine", "--seed", "7", "--world", side, "--start", "2026-11-02T10:50:18Z", "--", "bash", "-c",
+                        script, cwd=tmp_path)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout.decode(errors="replace")
+
+
+def test_devices(aquarium, tmp_path):
+    text = inside(aquarium, tmp_path, "find /dev -mount ! -type d ! -type l -printf '%y %p\\n' | sort; echo; "
+                                      "stat -c '%n %t:%T %U:%G %a' /dev/null /dev/tty1 /dev/mem /dev/rtc0 /dev/nvme0n1p2")
+    listed, known = text.split("\n\n")
+    kinds = dict(reversed(line.split(" ", 1)) for line in listed.splitlines())
+    assert len(kinds) > 130 and set(kinds.values()) == {"b", "c"}, kinds
+    assert sum(kind == "b" for kind in kinds.values()) == 4 and "/dev/sda" not in kinds
+    assert known.split("\n")[:5] == ["/dev/null 1:3 root:root 666", "/dev/tty1 4:1 root:tty 620", "/dev/mem 1:1 root:kmem 640",
+                                     "/dev/rtc0 f8:0 root:root 600", "/dev/nvme0n1p2 103:2 root:disk 660"]
+
+
+def test_devices_agree_with_sys(aquarium, tmp_path):
+    text = inside(aquarium, tmp_path, "for d in /sys/class/block/* /sys/class/tty/tty[0-9]*; do [ -e $d/dev ] || continue; "
+                                      "echo $(cat $d/dev) $(stat -c '%Hr:%Lr' /dev/${d##*/}); done")
+    rows = [line.split() for line in text.splitlines()]
+    assert len(rows) >= 4 and all(len(row) == 2 and row[0] == row[1] for row in rows), rows
+
+
+def test_devices_cannot_be_opened(aquarium, tmp_path):
+    text = inside(aquarium, tmp_path, """python3 - <<'EOF'
+import errno, glob, os
+for path in sorted(glob.glob('/dev/**', recursive=True)):
+    if os.path.isdir(path) or os.path.realpath(path).startswith(('/proc', '/dev/pts', '/run')): continue
+    for flags in (os.O_RDONLY, os.O_RDWR, os.O_RDONLY | os.O_NONBLOCK):
+        try: os.close(os.open(path, flags)); said = 'open'
+        except OSError as e: said = errno.errorcode[e.errno]
+        print(os.path.realpath(path), said)
+EOF""")
+    rows = dict(line.rsplit(" ", 1) for line in text.splitlines())
+    usual = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+    assert {name for name, said in rows.items() if said == "open"} == usual
+    assert rows["/dev/nvme0n1"] == rows["/dev/mem"] == rows["/dev/tty1"] == "EACCES" and rows["/dev/kmsg"] == "EPERM"
+
+
+def test_kernel_modules(aquarium, tmp_path):
+    text = inside(aquarium, tmp_path, "R=$(uname -r); cd /; cut -d' ' -f1 /proc/modules | sort; echo; find /lib/modules/ -name '*.ko' | "
+                                      "sed 's,.*/,,;s,-,_,g;s,.ko$,,' | sort; echo; sed 's/:.*//' /lib/modules/$R/modules.dep | while "
+                                      "read f; do stat -c %s /usr/lib/modules/$R/$f; done; echo; ls /usr/lib | grep -c '^modules$'; "
+                                      "ls -a /lib/modules /usr/lib/modules/..| head -3; realpath /lib/modules/$R/kernel/")
+    loaded, files, sizes, rest = text.split("\n\n")
+    assert set(loaded.split()) <= set(files.split()) and len(files.split()) > 100
+    assert len(sizes.split()) == len(files.split()) and all(int(size) > 1000 for size in sizes.split())
+    assert rest.split()[0] == "1" and "/usr/lib/modules/" in rest
+
+
+def test_kernel_package(aquarium, tmp_path):
+    text = inside(aquarium, tmp_path, "R=$(uname -r); dpkg-query -W -f '${Package} ${Status} ${Version}\\n' linux-image-$R; uname -v; "
+                                      "dpkg -S /lib/modules/$R/kernel/fs/ext4/ext4.ko /boot/vmlinuz-$R; dpkg -L linux-image-$R | wc -l; "
+                                      "ls /var/lib/dpkg/info | grep linux-image; wc -c < /var/lib/dpkg/status; "
+                                      "stat -c %s /var/lib/dpkg/status")
+    package, said, *rest = text.splitlines()
+    name, status, version = re.fullmatch(r"(\S+) (.*) (\S+)", package).groups()
+    assert status == "install ok installed" and version in said
+    assert rest[0].startswith(name + ":") and rest[1].startswith(name + ":") and int(rest[2]) > 100
+    assert rest[3:5] == [name + ".list", name + ".md5sums"] and rest[5] == rest[6]
+
+
+def test_days(aquarium, tmp_path):
+    text = inside(aquarium, tmp_path, "date +%F; head -c 10 /var/log/dpkg.log; echo; stat -c %y /var/log/dpkg.log | cut -c1-10; "
+                                      "sed -n 's/Start-Date: //p' /var/log/apt/history.log | cut -c1-10; stat -c %w / | cut -c1-10; "
+                                      "head -c 10 /var/log/dpkg.log.1")
+    now, *days = map(datetime.date.fromisoformat, text.split())
+    assert days[0] == days[1] == days[2] and 7 < (now - days[0]).days < 30
+    assert abs((days[3] - days[4]).days) <= 1 and (now - days[4]).days > 100
+
+
+def test_no_link_over_file_systems(aquarium, tmp_path):
+    """What cannot be linked lies on two file systems, and says so."""
+    text = inside(aquarium, tmp_path, "cd; touch x; for d in /tmp /var/tmp /dev/shm /run/user/1000 ~/Documents; do "
+                                      "ln x $d/x 2> /dev/null; echo $? $(( $(stat -c %d ~) == $(stat -c %d $d) )); done; "
+                                      "grep -c ' /var/tmp ' /proc/self/mounts /etc/fstab")
+    assert text.splitlines() == ["1 0"] * 4 + ["0 1", "/proc/self/mounts:1", "/etc/fstab:1"]
+
+
+def test_twins(aquarium, tmp_path):
+    script = "ls -laiR /dev | grep -v /dev/pts; ls -laiR /lib/modules/ | tail -40; ls -li /var/log; md5sum /var/lib/dpkg/status"
+    assert inside(aquarium, tmp_path, script) == inside(aquarium, tmp_path, script, "B")
