@@ -498,6 +498,7 @@ bool aq_usage_clock(aq_tracer *t, aq_task *k, int id, uint64_t *ret);
 /* timer.c */
 uint64_t aq_timer_next(const aq_tracer *t); /* UINT64_MAX: none */
 void aq_timer_fire(aq_tracer *t);
+void aq_timer_delivers(aq_tracer *t, const aq_task *k, siginfo_t *s);
 void aq_timer_forget(aq_tracer *t, const aq_proc *p); /* it ended, or runs another program */
 void aq_timer_free(aq_tracer *t);
 

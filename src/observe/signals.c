@@ -190,6 +190,7 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
             return;
         }
     }
+    aq_timer_delivers(t, k, &s);
     aq_decode_signal(t, k, &s);
     k->signal = sig;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -15,7 +16,7 @@
 
 #include "observe/internal.h"
 
-enum { TIMERS = 1024, THREAD_ID = 4 /* SIGEV_THREAD_ID */, KCMP_SAME_FILE = 0 };
+enum { TIMERS = 1024, THREAD_ID = 4 /* SIGEV_THREAD_ID */, KCMP_SAME_FILE = 0, PEEKED = 32 };
 static const uint64_t second = 1000000000;
 
 typedef enum timer_kind { INTERVAL, POSIX, DESCRIPTOR } timer_kind;
@@ -111,6 +112,40 @@ static void send(const timer *m)
         syscall(SYS_rt_sigqueueinfo, m->pid, m->signal, &s);
 }
 
+/* Does its last signal still wait to be taken? A timer has one at a time; what it would send
+ * further is counted. */
+static bool still_waits(const aq_tracer *t, const timer *m)
+{
+    struct __ptrace_peeksiginfo_args args = {
+        .flags = m->notify == THREAD_ID ? 0 : PTRACE_PEEKSIGINFO_SHARED, .nr = PEEKED};
+    siginfo_t s[PEEKED];
+
+    for (const aq_task *k = t->tasks; k; k = k->next) {
+        long n;
+
+        if (k->proc->ordinal != m->proc || k->state == AQ_TASK_RUNNING ||
+            k->state == AQ_TASK_KERNEL || (m->notify == THREAD_ID && k->tid != m->tid))
+            continue;
+        n = ptrace(PTRACE_PEEKSIGINFO, k->tid, &args, s);
+        for (long i = 0; i < n; i++)
+            if (s[i].si_code == SI_TIMER && s[i].si_timerid == m->id)
+                return true;
+        return false;
+    }
+    return false;
+}
+
+/* Its signal is about to be delivered: with what it missed meanwhile. */
+void aq_timer_delivers(aq_tracer *t, const aq_task *k, siginfo_t *s)
+{
+    const timer *m = s->si_code == SI_TIMER ? find(t, k->proc, POSIX, s->si_timerid) : NULL;
+
+    if (!m || (uint64_t)s->si_overrun == m->overrun)
+        return;
+    s->si_overrun = m->overrun < INT32_MAX ? (int)m->overrun : INT32_MAX;
+    ptrace(PTRACE_SETSIGINFO, k->tid, 0, s);
+}
+
 void aq_timer_fire(aq_tracer *t)
 {
     for (;;) {
@@ -129,11 +164,13 @@ void aq_timer_fire(aq_tracer *t)
         m->deadline = m->every ? m->deadline + times * m->every : 0;
         if (m->deadline > AQ_CLOCK_END)
             m->deadline = 0; /* never */
-        m->overrun = times - 1;
-        if (m->kind == DESCRIPTOR) {
+        if (m->kind == POSIX && still_waits(t, m)) {
+            m->overrun += times;
+        } else if (m->kind == DESCRIPTOR) {
             if (write(m->fd, &times, sizeof times) < 0)
                 m->deadline = 0;
         } else {
+            m->overrun = times - 1;
             send(m);
             t->signals = true;
         }
