@@ -79,6 +79,8 @@ static void show_owner(aq_tracer *t, aq_task *k, const aq_place *p, const char *
         user = false;
     else if (p->kind == AQ_PLACE_DISK || p->kind == AQ_PLACE_MEMORY)
         user = !of_system(name);
+    if (p && p->kind == AQ_PLACE_TERMINALS && strcmp(name, "/dev/pts/ptmx") == 0)
+        user = false;
     s->stx_uid = s->stx_gid = user ? USER : 0;
     if (p && p->kind == AQ_PLACE_PROC && t->actors > 0 && aq_actors_owner(name, &uid, &gid)) {
         s->stx_uid = uid;

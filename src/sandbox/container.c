@@ -302,7 +302,7 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     w->control = w->life = w->stream = w->line = w->inner = w->outer = -1;
     w->warden[0] = w->warden[1] = -1;
     w->orders = w->order = w->trust[0] = w->trust[1] = w->trust[2] = -1;
-    w->trust[3] = w->trust[4] = w->trust[5] = w->hardware = -1;
+    w->trust[3] = w->trust[4] = w->trust[5] = w->hardware = w->terminal = -1;
     w->disk = w->users = w->proc = w->network = w->init_pidfd = -1;
     w->late.file = w->late.ready[0] = w->late.ready[1] = -1;
     aq_cgroup_none(&aq->world.cgroup);

@@ -440,8 +440,9 @@ static int give_up_all(const aq_world *w, aq_err *err)
         return r;
     /* Those that are -1 are not there to be kept. */
     return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0],
-                                        w->trust[1], w->trust[3], w->trust[5], w->hardware},
-                                9, err);
+                                        w->trust[1], w->trust[3], w->trust[5], w->hardware,
+                                        w->terminal},
+                                10, err);
 }
 
 /* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files

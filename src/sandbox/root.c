@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,13 @@ static const struct {
 #include "sandbox/base.def"
 #undef AQ_BASE
 };
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
 
 /* ---- listing ---- */
 
@@ -476,12 +484,27 @@ static int make_proc(aq_world *w)
     return proc;
 }
 
-static int place_terminals(int root, aq_err *err)
+/* The terminal that the machine's user works at: the payload's own are others. Init holds its other
+ * end. Where the kernel has none to give, there is none. */
+static void open_terminal(aq_world *w, int pts)
+{
+    const int unlocked = 0;
+
+    w->terminal = openat(pts, "ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (w->terminal < 0 || ioctl(w->terminal, TIOCSPTLCK, &unlocked) < 0 ||
+        (w->own_ids && fchownat(pts, "0", AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
+        close_fd(&w->terminal);
+}
+
+static int place_terminals(aq_world *w, int root, aq_err *err)
 {
     static const aq_mount_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {0}};
     aq_auto_fd int pts = aq_mount_new("devpts", options, AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_EXEC, NULL);
+    int r = pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
 
-    return pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
+    if (r == 0 && pts >= 0 && aq_has_machine(w->plan))
+        open_terminal(w, pts);
+    return r;
 }
 
 /* The folder to start in may be one of those that are made later. */
@@ -582,7 +605,7 @@ static int build_early(aq_world *w, int root, int disk, aq_err *err)
     if (r == 0)
         r = check_top(err);
     if (r == 0)
-        r = place_terminals(root, err);
+        r = place_terminals(w, root, err);
     if (r == 0 && w->root.proc >= 0)
         r = aq_mount_attach(w->root.proc, root, "proc", err);
     return r;
@@ -602,13 +625,6 @@ static int build_late(aq_world *w, int root, int disk, aq_err *err)
     if (r == 0)
         r = aq_trust_place(w, err);
     return r < 0 ? r : aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
-}
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
 }
 
 static void close_mounts(aq_root *root)

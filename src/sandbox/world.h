@@ -126,6 +126,7 @@ typedef struct aq_world {
     uint64_t large_bytes; /* that large files took */
     bool large[256];      /* of these, which of the large ones have content; large.c */
     int hardware;         /* what is shown as /sys, in init */
+    int terminal;         /* the other end of /dev/pts/0, in init */
     bool early;           /* the files must be there before the payload begins */
     int init_pidfd;
     int disk;                /* root of the writable space */
