@@ -30,13 +30,13 @@ static void put(uint8_t *to, size_t *at, const void *data, size_t len)
 static void put_le(uint8_t *to, size_t *at, uint64_t n, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
-        to[(*at)++] = (uint8_t)(n >> 8 * i);
+        to[(*at)++] = i < sizeof n ? (uint8_t)(n >> 8 * i) : 0;
 }
 
 static void put_be(uint8_t *to, size_t *at, uint64_t n, unsigned bytes)
 {
     for (unsigned i = bytes; i-- > 0;)
-        to[(*at)++] = (uint8_t)(n >> 8 * i);
+        to[(*at)++] = i < sizeof n ? (uint8_t)(n >> 8 * i) : 0;
 }
 
 /* A photograph of twelve million points. */

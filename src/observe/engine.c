@@ -321,6 +321,7 @@ static void on_birth(aq_tracer *t, aq_task *k, int event)
 static void on_exec(aq_tracer *t, aq_task *k)
 {
     unsigned long former = 0;
+    pid_t tid = k->tid;
     aq_proc *p;
     int status;
 
@@ -340,6 +341,8 @@ static void on_exec(aq_tracer *t, aq_task *k)
         p->vforked = NULL;
         if (aq_engine_wait(parent, &status))
             aq_engine_stopped(t, parent, status);
+        if (aq_task_find(t, tid) != k)
+            return; /* somebody killed them both, and it is buried */
     }
     aq_exec_done(t, k);
 }

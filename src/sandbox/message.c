@@ -31,6 +31,8 @@ int aq_message_send(int fd, const aq_message *m, const int *fds, size_t count, a
     do
         n = sendmsg(fd, &h, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == ECONNRESET)
+        errno = EPIPE; /* it died before it had read all; what it said is still to be read */
     return n < 0 ? aq_fail_errno(err, "cannot send to the other side") : 0;
 }
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from conftest import SANITIZER
 from test_left import runner  # fixture: as root and as a plain user
 
 SOFT = {  # a habit of the caller's: raised
@@ -21,6 +22,8 @@ HARD = {  # a border: said
     "memory": ("ulimit -v 20000", "at most 20000 KB of memory here (ulimit -v)"),
     "processes": ("ulimit -u 1", "at most 1 processes of yours here (ulimit -u"),
     "time": ("ulimit -t 1", "a process may use a processor for 1 s here (ulimit -t)")}
+if SANITIZER:  # which need more memory, and threads of their own
+    del SOFT["memory"], HARD["memory"], HARD["processes"]
 BUSY = "import os\nos.listdir('/')\nfor i in range(1000000): os.getppid()"
 
 
@@ -169,7 +172,8 @@ STAGES = [0, 0.001, 0.003, 0.006, 0.01, 0.02, b"begun"]
 @pytest.mark.parametrize("key", [b"\x03", b"\x1c", None], ids=["interrupt", "quit", "hang-up"])
 def test_a_terminal_ends_it_at_every_stage(runner, key):
     for stage in STAGES:
-        pid, fd = on_a_terminal(runner, stage, key, ["sh", "-c", "echo begun; cat"])
+        # Who reads from a terminal that is gone ends by itself.
+        pid, fd = on_a_terminal(runner, stage, key, ["sh", "-c", "echo begun; cat" if key else "echo begun; while :; do :; done"])
         said = read_all(fd) if key else b""
         end = time.monotonic() + 20
         while (done := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < end:
@@ -196,4 +200,5 @@ def test_a_stopped_run_goes_on(runner):
             _, status = os.waitpid(pid, 0)
         os.close(fd)
         assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (stage, said)
-        assert b"after" in said + (b"after" if isinstance(stage, bytes) else b"") and b"with status 0" in said, (stage, said)
+        if not isinstance(stage, bytes):  # else the whole of it may have been read with what was waited for
+            assert b"after" in said and b"with status 0" in said, (stage, said)

@@ -297,8 +297,8 @@ fn main() {
 # These print what their world's decoys became: names cut to fit, digests over listings with owners. Between worlds their outputs
 # differ, their acts do not.
 TELL_DECOYS = {"ps-top", "ls-recursive"}
-# These work with decoys: a table of names decides when garbage is collected.
-USE_DECOYS = {"npm-pack"}
+# These work with decoys: a table of names decides when garbage is collected, and in which order authorities are tried.
+USE_DECOYS = {"npm-pack", "java-http"}
 
 # Small programs of tests/twins/acts.c: what few programs do, done on purpose.
 ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd", "sysv", "pi", "robust", "exec-thread", "vfork",
