@@ -76,10 +76,9 @@ static void listener(void)
 /* A filter forbids what we do in the name of a new program. */
 static void filtered(uint32_t verdict)
 {
-    struct sock_filter f[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-                              BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 1),
-                              BPF_STMT(BPF_RET | BPF_K, verdict),
-                              BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_filter f[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, verdict), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog p = {4, f};
 
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
