@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAM
+from conftest import PROGRAM, SANITIZER
 
 SEED = "authority-test-7f3a9c51e2"
 PACK = "pack 1\ndecoy private.token secret text %{base62:40}\nenv PRIVATE_TOKEN %{private.token}\n"
@@ -63,7 +63,7 @@ def secrets(extra):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="missing hardware: only root may read the memory of a keeper")
-@pytest.mark.parametrize("how", ["plain", "cwd", "pack"])
+@pytest.mark.parametrize("how", ["plain", "cwd"] if SANITIZER else ["plain", "cwd", "pack"])  # which keep what was freed
 def test_the_keeper_has_neither_key_nor_seed(tmp_path, how):
     (tmp_path / "own.pack").write_text(PACK)
     extra = ["--pack", str(tmp_path / "own.pack")] if how == "pack" else []

