@@ -129,6 +129,7 @@ static ssize_t gather(aq_tracer *t, int mine, char *data, size_t want)
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return got ? (ssize_t)got : -errno;
         if (n > 0) {
+            aq_reach_got_on(t);
             t->activity++; /* there is room for more, which may be here already */
             continue;
         }

@@ -7,8 +7,10 @@
  * the kernel put off are where they belong after a look at any socket of ours (`settle`).
  *
  * What the internet says is as hostile as the program: it is read by one bounded reader
- * (internet/line.h), and only becomes events. If it fails, or cannot be had, everybody out there
- * refuses, and the record says that it is not whole. */
+ * (internet/line.h), and only becomes events. How much it says in one step, and how often it is
+ * busy while nobody gets on by that, has a bound: one that was taken over cannot hold us up. If it
+ * fails, or cannot be had, everybody out there refuses, and the record says that it is not whole.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -22,6 +24,7 @@
 #include "base/stream.h"
 #include "internet/line.h"
 #include "internet/ports.h"
+#include "kernel/process.h"
 #include "model/reserved.h"
 #include "observe/decode.h"
 #include "observe/reach.h"
@@ -32,6 +35,11 @@ enum {
     LAST_PORT = 60999,
     PORT_TRIES = 256,
     PATIENCE_MS = 20000, /* of the wall clock, for one answer */
+    STUCK_MS = 60000,    /* for all of them, while nobody in the world gets on */
+    VAIN = 1 << 14,      /* steps, likewise */
+    RECORDS = 1 << 16,   /* of one step: more than the sockets of a world hold */
+    GONE_MS = 2000,      /* until it is dead, */
+    CLOSE_US = 50000,    /* and all of it closed */
     LOOK_MS = 20,
     SETTLE = 3,
     FLOW = 64,      /* steps until nothing moves, at most */
@@ -53,6 +61,10 @@ struct aq_reach {
     uint64_t dropped;
     uint64_t way;     /* to the host that answered last in this step */
     uint64_t arrival; /* on our clock, when what it said is here */
+    uint64_t reached; /* how far the world was when it last got on */
+    uint32_t vain;    /* steps since then, */
+    uint64_t stuck;   /* and milliseconds of the wall clock that they took */
+    uint64_t begun;   /* the step, by that clock */
     aq_stream ports, ways;
     char packet[AQ_LINE_PACKET + 1];
     owner owners[PORTS];
@@ -73,6 +85,17 @@ static bool has_network(const aq_tracer *t)
     return t->plan.machine && t->plan.reach;
 }
 
+/* Its sockets close with it: who was connected hears that now. */
+static void end_it(aq_tracer *t)
+{
+    struct pollfd p = {.fd = t->plan.line};
+
+    if (t->plan.alone(t->plan.arg) == 0)
+        for (int left = GONE_MS; left > 0 && poll(&p, 1, LOOK_MS) <= 0; left -= LOOK_MS)
+            ;
+    usleep(CLOSE_US); /* its line closes first, then the sockets */
+}
+
 /* It is given up; there is no other. */
 static void fail(aq_tracer *t, const char *why)
 {
@@ -86,6 +109,8 @@ static void fail(aq_tracer *t, const char *why)
         aq_event_text(&e, "why", why);
         aq_note(t, k, &e);
     }
+    if (!t->reach->failed && t->reach->started)
+        end_it(t);
     t->reach->failed = true;
 }
 
@@ -115,6 +140,14 @@ aq_step aq_try_chdir(aq_tracer *t, aq_task *k)
 }
 
 /* ---- the line ---- */
+
+static uint64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    aq_process_clock(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
 
 /* One message, within the time that anything of ours may take. */
 static bool hear(aq_tracer *t, aq_line_message *m)
@@ -290,31 +323,86 @@ static void take_wake(aq_tracer *t, int64_t wake_ns)
     t->reach->wake = wake_ns > start ? (uint64_t)(wake_ns - start) : 0;
 }
 
-/* Everything that can be done now; true when something moved. */
+/* Calls that were made, and bytes that calls have moved which are not over yet. */
+static uint64_t how_far(const aq_tracer *t)
+{
+    uint64_t sum = t->end.calls;
+
+    for (const aq_task *k = t->tasks; k; k = k->next)
+        sum += k->done;
+    return sum;
+}
+
+void aq_reach_got_on(aq_tracer *t)
+{
+    t->reach->vain = 0;
+    t->reach->stuck = 0;
+    t->reach->begun = wall_ms();
+}
+
+/* May it have another step? Not without end, while nobody does anything but wait for it. */
+static bool may_step(aq_tracer *t)
+{
+    struct aq_reach *w = t->reach;
+    uint64_t far = how_far(t);
+
+    if (far != w->reached)
+        aq_reach_got_on(t);
+    w->reached = far;
+    w->begun = wall_ms();
+    return w->vain++ < VAIN;
+}
+
+/* It has read the last one, so there is room for the next. */
+static bool ask(aq_tracer *t, const aq_line_message *m)
+{
+    struct pollfd p = {.fd = t->plan.line, .events = POLLOUT};
+
+    return poll(&p, 1, 0) == 1 && p.revents == POLLOUT && aq_line_send(t->plan.line, m, NULL) == 0;
+}
+
+/* What it says until it is done. NULL, or what is wrong with that. */
+static const char *hear_step(aq_tracer *t, aq_line_message *m)
+{
+    struct aq_reach *w = t->reach;
+
+    for (uint32_t i = 0;; i++) {
+        if (!hear(t, m) || (m->type != AQ_LINE_RECORD && m->type != AQ_LINE_DONE) ||
+            (m->type == AQ_LINE_DONE && m->done.number != w->step))
+            return "it did not do its step";
+        if (wall_ms() - w->begun + w->stuck > STUCK_MS)
+            return "it took too long for its steps";
+        if (m->type == AQ_LINE_DONE)
+            return NULL;
+        if (i == RECORDS)
+            return "it told more than can have been said in one step";
+        note_record(t, &m->record);
+        if (is_answered(&m->record))
+            w->way = way_to_end(t, &m->record.server);
+    }
+}
+
+/* Everything that can be done now; true when something moved, if only because it ended. */
 static bool step(aq_tracer *t)
 {
     struct aq_reach *w = t->reach;
     aq_line_message m = {
         .type = AQ_LINE_STEP,
         .step = {.number = ++w->step, .now_ns = (int64_t)aq_clock_now(t, CLOCK_REALTIME)}};
+    const char *wrong = NULL;
 
     settle(t);
-    if (aq_line_send(t->plan.line, &m, NULL) < 0) {
-        fail(t, "it is gone");
-        return false;
+    if (!may_step(t))
+        wrong = "it is never done";
+    else if (!ask(t, &m))
+        wrong = "it is gone";
+    else
+        wrong = hear_step(t, &m);
+    if (wrong) {
+        fail(t, wrong);
+        return true;
     }
-    for (;;) {
-        if (!hear(t, &m) || (m.type != AQ_LINE_RECORD && m.type != AQ_LINE_DONE) ||
-            (m.type == AQ_LINE_DONE && m.done.number != w->step)) {
-            fail(t, "it did not do its step");
-            return false;
-        }
-        if (m.type == AQ_LINE_DONE)
-            break;
-        note_record(t, &m.record);
-        if (is_answered(&m.record))
-            w->way = way_to_end(t, &m.record.server);
-    }
+    w->stuck += wall_ms() - w->begun;
     if (w->way && w->arrival < t->clock + w->way)
         w->arrival = t->clock + w->way;
     w->way = 0;

@@ -34,7 +34,8 @@ uint64_t aq_reach_next(const aq_tracer *t); /* when it wants one; UINT64_MAX: ne
 enum { AQ_FLOW_BYTES = 32768 };
 bool aq_reach_flow(aq_tracer *t, const aq_fd *f);
 bool aq_reach_is_out(const aq_tracer *t, const aq_fd *f); /* a stream to the internet */
-bool aq_reach_turn(aq_tracer *t); /* one step, on no time; true when something moved */
+bool aq_reach_turn(aq_tracer *t);   /* one step, on no time; true when something moved */
+void aq_reach_got_on(aq_tracer *t); /* bytes of the internet were taken: no turn was in vain */
 /* A process ended: what it sent last is heard, while it is still known whose it was. */
 void aq_reach_ended(aq_tracer *t);
 /* park_stream.c: reads from such a stream, in the name of the task. */

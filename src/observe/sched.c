@@ -257,6 +257,7 @@ bool aq_sched_idle(aq_tracer *t)
         return true;
     if (pump(t, 0) > 0 || aq_reach_step(t, next))
         return true;
+    next = aq_sched_moment(t);                        /* it may want another */
     if (t->waking > 0 && any_in(t, AQ_TASK_HALTED)) { /* it must run a little to tell */
         t->waking--;
         usleep(100);

@@ -64,6 +64,7 @@ typedef struct aq_tracer_plan {
     /* Asks the outside for the machine's network, or for the internet behind it, which then says
      * hello on `line` (internet/line.h). May be NULL: there is none. */
     int (*reach)(void *arg, bool internet, aq_err *err);
+    int (*alone)(void *arg); /* the internet is to end now; set when `reach` is */
     int line;
     void *arg;
 } aq_tracer_plan;

@@ -420,7 +420,7 @@ static int serve(aq_aquarium *aq, aq_message *m, aq_err *err)
     int r;
 
     while ((r = hear(aq, AQ_WORD_END, m, NULL, err)) == -EBADMSG &&
-           (m->word == AQ_WORD_CABLE || m->word == AQ_WORD_INTERNET))
+           (m->word == AQ_WORD_CABLE || m->word == AQ_WORD_INTERNET || m->word == AQ_WORD_ALONE))
         if ((r = aq_net_serve(&aq->net, aq->world.plan, aq->keeper, m->word, err)) < 0)
             break;
     return r;

@@ -193,3 +193,10 @@ int aq_net_reach(void *attendant, bool internet, aq_err *err)
         return aq_message_error(&m, err);
     return m.word == AQ_WORD_CABLE ? 0 : aq_fail(err, -EPROTO, "the front said something else");
 }
+
+int aq_net_alone(void *attendant)
+{
+    const aq_message m = {.word = AQ_WORD_ALONE};
+
+    return aq_message_send(((aq_attendant *)attendant)->world->control, &m, NULL, 0, NULL);
+}

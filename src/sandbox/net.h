@@ -6,7 +6,7 @@
  * namespace and has rights there and nowhere else. It makes the sockets of the internet in a
  * network namespace at the other end and hands them back. aquarium-internet gets them later. The
  * front lays one cable and starts one internet, on descriptors that it had before the program ran:
- * a keeper that was taken over can ask for nothing else. */
+ * a keeper that was taken over can ask for nothing else but its end. */
 #pragma once
 
 #include <sys/types.h>
@@ -39,3 +39,4 @@ int aq_net_lay(const aq_machine *m, int network, int *sockets, aq_err *err);
 
 /* In the keeper: asks the front, and waits for the cable. `attendant` as for aq_attend. */
 int aq_net_reach(void *attendant, bool internet, aq_err *err);
+int aq_net_alone(void *attendant); /* asks for the internet's end; its line hangs up when it came */

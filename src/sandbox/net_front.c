@@ -223,6 +223,13 @@ static void hand_over(aq_net *n)
     close_fd(&n->line);
 }
 
+static void kill_internet(aq_net *n)
+{
+    if (n->internet > 0)
+        kill(n->internet, SIGKILL);
+    reap(&n->internet);
+}
+
 /* ---- what the keeper asks ---- */
 
 int aq_net_serve(aq_net *n, const aq_plan *plan, pid_t keeper, uint32_t word, aq_err *err)
@@ -230,6 +237,10 @@ int aq_net_serve(aq_net *n, const aq_plan *plan, pid_t keeper, uint32_t word, aq
     aq_message done = {.word = AQ_WORD_CABLE};
     aq_err own = {0};
 
+    if (word == AQ_WORD_ALONE) {
+        kill_internet(n);
+        return 0;
+    }
     if (!plan->machine || n->line < 0 || (word == AQ_WORD_CABLE) == n->laid)
         return aq_fail(err, -EPROTO, "the keeper asks for a network that it cannot have");
     if (word == AQ_WORD_CABLE) {
@@ -253,7 +264,5 @@ void aq_net_end(aq_net *n)
     hand_over(n);
     close_fd(&n->users);
     close_fd(&n->network);
-    if (n->internet > 0)
-        kill(n->internet, SIGKILL);
-    reap(&n->internet);
+    kill_internet(n);
 }

@@ -26,6 +26,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .hardware = hooks->hardware,
         .large = hooks->large,
         .reach = hooks->line < 0 ? NULL : hooks->reach,
+        .alone = hooks->alone,
         .line = hooks->line,
         .arg = hooks->arg,
     };

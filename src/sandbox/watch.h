@@ -24,6 +24,7 @@ typedef struct aq_watch_hooks {
                   uint64_t *len);
     /* Asks for the machine's network, or for the internet behind it, which says hello on `line`. */
     int (*reach)(void *arg, bool internet, aq_err *err);
+    int (*alone)(void *arg); /* asks for its end */
     void *arg;
     int line; /* -1: the world has no internet */
 } aq_watch_hooks;

@@ -156,6 +156,7 @@ typedef enum aq_word {
     AQ_WORD_STOP = 'Q',     /* front → keeper: somebody wants it to end */
     AQ_WORD_CABLE = 'V',    /* keeper → front: lay the cable; its answer comes on the line */
     AQ_WORD_INTERNET = 'I', /* keeper → front: start the internet, which gets the line */
+    AQ_WORD_ALONE = 'A',    /* keeper → front: end the internet */
     AQ_WORD_END = 'E',      /* keeper → front: length of the stream, why output was lost */
 } aq_word;
 

@@ -408,6 +408,65 @@ def test_a_broken_internet_is_told(world, tmp_path, how):
     assert {e["args"]["what"] for e in acts(events, "unseen")} == {"internet"}
 
 
+HOSTILE = """#!/usr/bin/python3 -IS
+import socket
+line = socket.socket(fileno=3)
+def number(n):
+    out = b""
+    while n > 127: out += bytes([n & 127 | 128]); n >>= 7
+    return out + bytes([n])
+def say(type, data): line.send(type + number(len(data)) + data)
+def end(port): return bytes(10) + b"\\xff\\xff" + bytes([8, 8, 8, 8]) + number(port)
+def name(s): return number(len(s)) + s + bytes(1)
+def record(): say(b"R", number(1) + bytes([6]) + end(40000) + end(80) + bytes([0]) + name(b"peer-closed") + bytes([0]) + number(0))
+def done(n, moved, wake=0): say(b"D", number(n) + number(moved) + number(2 * wake) + number(0) + number(0))
+def step():
+    data = line.recv(99)
+    if not data: raise SystemExit
+    n, at = 0, 2
+    while True:
+        n |= (data[at] & 127) << 7 * (at - 2)
+        if data[at] < 128: break
+        at += 1
+    at += 1
+    now = 0
+    for i in range(at, len(data)): now |= (data[i] & 127) << 7 * (i - at)
+    return n, now // 2
+say(b"H", bytes([1, 0, 0, 0, 0, 0]))
+"""
+
+# What one that was taken over may do to its keeper: talk, be busy, want its next turn at once, answer before it is asked.
+HOLDS_UP = {
+    "more than": "step()\nwhile True: record()",
+    "never done": "while True: done(step()[0], 1)",
+    "never done ": "while True:\n    n, now = step()\n    done(n, 0, now + 1)",
+    "gone": "for n in range(1, 1 << 40): done(n, 1)",
+}
+
+
+@pytest.mark.parametrize("why", HOLDS_UP)
+@pytest.mark.parametrize("code", ["s.sendall(b'x'); print(s.recv(9))", "s.settimeout(None); import select; print(select.select([s], [], []))"],
+                         ids=["recv", "select"])
+def test_an_internet_that_was_taken_over_holds_nobody_up(world, tmp_path, why, code):
+    place, before = alone(tmp_path), internets()
+    (place / "aquarium-internet").write_text(HOSTILE + HOLDS_UP[why])
+    (place / "aquarium-internet").chmod(0o755)
+    took = time.monotonic()
+    said, events, printed = world.json(PYTHON, "-c", f"""
+import socket
+s = socket.create_connection(("8.8.8.8", 80))
+try: {code}
+except OSError as e: print(type(e).__name__)
+try: socket.create_connection(("9.9.9.9", 80))
+except OSError as e: print(type(e).__name__)
+""", program=place / "aquarium", timeout=50)
+    assert time.monotonic() - took < 40
+    (unseen,) = acts(events, "unseen")
+    assert unseen["args"]["what"] == "internet" and why.strip() in unseen["args"]["why"], unseen
+    assert said["complete"] is False and said["exit_status"] == 0, printed
+    assert not internets() - before
+
+
 def internets():
     found = set()
     for p in pathlib.Path("/proc").glob("[0-9]*/comm"):
