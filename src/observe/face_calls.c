@@ -53,6 +53,7 @@ void aq_face_born(aq_task *parent, aq_task *child)
 {
     const struct aq_belief *b = parent->proc->belief;
 
+    aq_priority_born(parent, child);
     if (parent->cpus) {
         child->cpus = aq_alloc(MASK);
         memcpy(child->cpus, parent->cpus, MASK);
@@ -68,8 +69,11 @@ void aq_face_tell(aq_task *k, aq_proc *p, aq_veil_process *of)
 {
     const struct aq_belief *b = p->belief;
 
-    if (k)
+    if (k) {
         of->cpus = k->cpus;
+        of->nice = k->urgency.nice;
+        of->policy = k->urgency.policy;
+    }
     if (!b)
         return;
     of->no_new_privileges = b->no_new_privileges;

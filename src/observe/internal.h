@@ -189,8 +189,14 @@ struct aq_task {
     uint64_t pipe[2]; /* its device and inode */
     uint64_t until;   /* virtual: recvmmsg takes no further message after it */
 
-    uint32_t after[2];          /* process and thread of its last edge; edge.c */
-    const char *after_how;      /* NULL: it had none */
+    uint32_t after[2];     /* process and thread of its last edge; edge.c */
+    const char *after_how; /* NULL: it had none */
+    struct aq_urgency {
+        int8_t nice;
+        uint8_t policy;
+        bool reset; /* its children begin anew */
+        uint16_t io;
+    } urgency;                  /* as it believes; face_priority.c */
     uint8_t *cpus;              /* that it asked to run on, a bit each; NULL: did not ask */
     bool alias;                 /* the kernel gets another path, face_actors.c */
     aq_look *look;              /* made on first use */
@@ -551,6 +557,10 @@ struct sysinfo;
 void aq_face_sysinfo(const aq_tracer *t, struct sysinfo *s);
 struct aq_veil_process;
 void aq_face_tell(aq_task *k, aq_proc *p, struct aq_veil_process *of);
+
+/* face_priority.c: nice, chrt, ionice. */
+aq_attempt aq_try_priority;
+void aq_priority_born(const aq_task *parent, aq_task *child);
 
 /* exec.c */
 void aq_exec_done(aq_tracer *t, aq_task *k);

@@ -295,12 +295,16 @@ enum {
     F_SYSTEM,
     F_CHILDREN_USER,
     F_CHILDREN_SYSTEM,
+    F_PRIORITY = 18,
+    F_NICE = 19,
     F_START = 22,
     F_SIZE = 23,
     F_RESIDENT = 24,
     F_RESIDENT_LIMIT = 25,
     F_WAITS_AT = 35,
     F_PROCESSOR = 39,
+    F_URGENT = 40,
+    F_POLICY = 41,
     F_DELAY = 42,
     F_GUEST_CHILDREN = 44,
     FORKED = 0x40, /* flags: it has not executed a program since it was made */
@@ -324,6 +328,12 @@ static uint64_t field(const aq_veil_scene *s, int nr, uint64_t value, uint64_t s
     case F_SYSTEM:
     case F_CHILDREN_SYSTEM:
         return aq_ticks(s, of / 4);
+    case F_PRIORITY:
+        return (uint64_t)(20 + s->of.nice);
+    case F_NICE:
+        return (uint64_t)s->of.nice;
+    case F_POLICY:
+        return (uint64_t)s->of.policy;
     case F_START:
         return aq_ticks(s, s->machine->uptime_ns + s->of.born_ns);
     case F_RESIDENT:
@@ -333,7 +343,7 @@ static uint64_t field(const aq_veil_scene *s, int nr, uint64_t value, uint64_t s
     case F_PROCESSOR:
         return aq_veil_cpu(s->machine, s->of.cpus, s->clock_ns, s->of.calls);
     default:
-        if ((nr > F_MINOR && nr <= F_MAJOR_CHILDREN) || nr == F_WAITS_AT ||
+        if ((nr > F_MINOR && nr <= F_MAJOR_CHILDREN) || nr == F_WAITS_AT || nr == F_URGENT ||
             (nr >= F_DELAY && nr <= F_GUEST_CHILDREN))
             return 0;
         return value;
@@ -343,6 +353,7 @@ static uint64_t field(const aq_veil_scene *s, int nr, uint64_t value, uint64_t s
 static bool is_ours(int nr)
 {
     return nr == F_PARENT || (nr >= F_FLAGS && nr <= F_CHILDREN_SYSTEM) || nr == F_START ||
+           nr == F_PRIORITY || nr == F_NICE || nr == F_URGENT || nr == F_POLICY ||
            nr == F_RESIDENT || nr == F_RESIDENT_LIMIT || nr == F_WAITS_AT || nr == F_PROCESSOR ||
            (nr >= F_DELAY && nr <= F_GUEST_CHILDREN);
 }
@@ -440,6 +451,17 @@ static void add_count(aq_buf *ret, const char *name, uint64_t n)
     aq_buf_addf(ret, "%-45s:%21" PRIu64 "\n", name, n);
 }
 
+/* What a task counts beside others: a quarter more or less for each step of nice. */
+static uint64_t weight(const aq_veil_scene *s)
+{
+    enum { IDLE = 5, IDLE_WEIGHT = 3 };
+    static const uint16_t of[] = {1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
+                                  110,  87,  70,  56,  45,  36,  29,  23,  18,  15};
+    unsigned nice = s->of.nice > 0 && s->of.nice < 20 ? (unsigned)s->of.nice : 0;
+
+    return (s->of.policy == IDLE ? IDLE_WEIGHT : of[nice]) * 1024ULL;
+}
+
 static void add_sched(const aq_veil_scene *s, aq_buf *ret)
 {
     aq_buf_adds(ret, "-------------------------------------------------------------------\n");
@@ -450,7 +472,7 @@ static void add_sched(const aq_veil_scene *s, aq_buf *ret)
     add_count(ret, "nr_switches", voluntary(s) + involuntary(s));
     add_count(ret, "nr_voluntary_switches", voluntary(s));
     add_count(ret, "nr_involuntary_switches", involuntary(s));
-    add_count(ret, "se.load.weight", 1048576);
+    add_count(ret, "se.load.weight", weight(s));
     add_count(ret, "se.avg.load_sum", 4021);
     add_count(ret, "se.avg.runnable_sum", 4118271);
     add_count(ret, "se.avg.util_sum", 1022387);
@@ -460,8 +482,8 @@ static void add_sched(const aq_veil_scene *s, aq_buf *ret)
     add_count(ret, "se.avg.last_update_time", aq_uptime_ns(s) / 1024 * 1024);
     add_count(ret, "se.avg.util_est.ewma", 23);
     add_count(ret, "se.avg.util_est.enqueued", 21);
-    add_count(ret, "policy", 0);
-    add_count(ret, "prio", 120);
+    add_count(ret, "policy", (uint64_t)s->of.policy);
+    add_count(ret, "prio", (uint64_t)(120 + s->of.nice));
     add_count(ret, "clock-delta", 26);
     add_count(ret, "mm->numa_scan_seq", 0);
     add_count(ret, "numa_pages_migrated", 0);

@@ -33,6 +33,7 @@ typedef struct aq_veil_process {
     bool running, halted;         /* the one whose turn it is; stopped by job control */
     bool no_new_privileges;       /* asked for by itself */
     int filters;                  /* of its own */
+    int nice, policy;             /* how urgent it is */
     const uint8_t *cpus;          /* which it asked to run on, one bit each; NULL: all */
     const uint64_t (*limits)[2];  /* sixteen: soft, hard */
 } aq_veil_process;

@@ -202,3 +202,51 @@ def test_a_stopped_run_goes_on(runner):
         assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (stage, said)
         if not isinstance(stage, bytes):  # else the whole of it may have been read with what was waited for
             assert b"after" in said and b"with status 0" in said, (stage, said)
+
+
+URGENCY = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(nr, *args):
+    ctypes.set_errno(0); r = libc.syscall(nr, *args); return r if r >= 0 else -ctypes.get_errno()
+def fields(path): return open(path).read().rsplit(")")[-1].split()
+def tell(who):
+    s = fields("/proc/self/stat"); param = ctypes.create_string_buffer(16); attr = ctypes.create_string_buffer(64)
+    sched = dict(x.split(":") for x in open("/proc/self/sched") if ":" in x and "#" not in x)
+    sched = {k.strip(): v.strip() for k, v in sched.items()}
+    print(who, "nice", [20 - call(140, w, 0) for w in (0, 1, 2)], "stat", s[15], s[16], s[37], s[38], "sched", sched["policy"], sched["prio"],
+          sched["se.load.weight"], "io", [call(252, w, 0) for w in (1, 2, 3)], "policy", call(145, 0), call(143, 0, param), param.raw[0],
+          "attr", call(315, 0, attr, 64, 0), attr.raw[:20].hex(), "turn", call(148, 0, param), param.raw.hex(), flush=True)
+tell("first")
+print(call(141, 0, 0, -1), call(141, 0, 0, 3), call(141, 0, 0, 2), call(141, 9, 0, 0), call(141, 0, 99999, 0), call(140, 0, 1), flush=True)
+print(call(144, 0, 1, ctypes.byref(ctypes.c_int(5))), call(144, 0, 1, ctypes.byref(ctypes.c_int(0))), call(144, 0, 3, ctypes.byref(ctypes.c_int(0))),
+      call(144, -1, 0, 0), call(251, 1, 0, 1 << 13 | 4), call(251, 1, 0, 2 << 13 | 7), call(251, 1, 0, 4 << 13), flush=True)
+if os.fork() == 0: tell("child"); os._exit(0)
+os.wait()
+os.system("nice -n 20 nice; nice; ionice; ionice -c3 ionice; chrt -p $$; cat /proc/self/autogroup; ps -o ni,pri,cls -p $$ | tail -1")
+"""
+URGENT = """first nice [0, 0, 0] stat 20 0 0 0 sched 0 120 1048576 io [0, 16388, 16388] policy 0 0 0 attr 0 3800000000000000000000000000000000000000 turn 0 00000000000000000000000000000000
+-13 0 -13 -22 -3 20
+-1 -22 0 -22 -1 0 -22
+child nice [3, 3, 0] stat 23 3 0 3 sched 3 123 538624 io [16391, 16391, 16391] policy 3 0 0 attr 0 3800000003000000000000000000000003000000 turn 0 00000000000000000000000000000000
+19
+3
+best-effort: prio 7
+idle
+"""
+
+
+@pytest.mark.parametrize("how", ["", "nice -n 7 ionice -c 2 -n 1", "chrt -b 0", "chrt -i 0", "chrt -f 1", "nice -n -5", "ionice -c 3"])
+def test_how_urgent_the_caller_is_does_not_show(runner, how):
+    """Nor does it stay: what a program asks for itself is there, and in its children."""
+    if runner.user == "plain" and how in ("chrt -f 1", "nice -n -5"):
+        how = "nice -n 12"  # what anybody may
+    done = called(runner, f'set -- {how} "$@"', "/usr/bin/python3", "-c", URGENCY)
+    assert done.returncode == 0 and done.stdout.decode().startswith(URGENT), (done.stdout.decode(), done.stderr)
+    rest = done.stdout.decode()[len(URGENT):].split("\n")
+    assert rest[0].endswith("SCHED_BATCH") and rest[2] == "/autogroup-84 nice 0" and rest[3].split() == ["3", "16", "B"], rest
+
+
+def test_without_a_machine_the_caller_shows(runner):
+    done = called(runner, 'set -- nice -n 7 "$@"', "nice", options=("--world", "none"))
+    assert done.stdout == b"7\n"
