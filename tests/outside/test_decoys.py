@@ -240,6 +240,8 @@ def test_files_of_tools(world, tmp_path):
     config = tmp_path / "gitconfig"
     config.write_bytes(world.file(".gitconfig"))
     assert run("git", "config", "-f", config, "user.email").decode().strip() == world["person.mail"]
+    # Names of commits are cut where no two of a project can be the same: then all worlds show as many digits.
+    assert run("git", "config", "-f", config, "core.abbrev") == b"10\n"
     history = world.file(".bash_history").decode().splitlines()
     assert len(history) > 40 and any(world["stripe.secret_key"] in line for line in history)
     for line in (world.file(".secrets"), world.file(".bashrc"), world.file(".profile")):
