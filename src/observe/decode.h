@@ -55,7 +55,8 @@ bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool f
 int aq_resolve_root(aq_tracer *t, const aq_task *k); /* our descriptor of the world's root, or -1 */
 /* A bare handle (O_PATH) of ours for what the path means, or -1. */
 int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow);
-void aq_resolve_plain(char *name); /* takes the host's number out of a pipe's name and the like */
+void aq_resolve_plain(const aq_tracer *t,
+                      char *name); /* takes the host's number out of a pipe's name and the like */
 pid_t aq_inner_pid(aq_task *k); /* of its process, in its own namespace; 0 when it cannot be told */
 pid_t aq_inner_number(const aq_task *k); /* of the task itself */
 /* The process with this number in the namespace of `k`, or NULL. */

@@ -208,7 +208,7 @@ static int folder_of(aq_task *k, bool *keep)
 }
 
 /* Numbers of pipes differ from run to run and say nothing. */
-static void name_other(int folder, aq_fd *f)
+static void name_other(const aq_tracer *t, int folder, aq_fd *f)
 {
     char link[16], name[AQ_PATH + 32];
     ssize_t n;
@@ -219,7 +219,7 @@ static void name_other(int folder, aq_fd *f)
         name[n] = '\0';
     else /* its path is longer than the kernel tells */
         snprintf(name, sizeof name, "(unnamed)");
-    aq_resolve_plain(name);
+    aq_resolve_plain(t, name);
     f->name = aq_strdup(name);
 }
 
@@ -280,7 +280,7 @@ static aq_fd *fill(aq_tracer *t, aq_task *k, int folder, int fd)
     if (f->kind == AQ_FD_SOCKET)
         name_socket(k, f);
     else
-        name_other(folder, f);
+        name_other(t, folder, f);
     if (t->plan.machine && f->kind == AQ_FD_FILE)
         f->veil = aq_veil_of(f->name, aq_actors_on(t, k));
     return f;

@@ -31,6 +31,7 @@ static int path_argument(long nr)
     case AQ_NR_access:
     case AQ_NR_readlink:
     case AQ_NR_chdir:
+    case AQ_NR_mkdir:
     case AQ_NR_statfs:
     case AQ_NR_getxattr:
     case AQ_NR_lgetxattr:
@@ -39,6 +40,7 @@ static int path_argument(long nr)
         return 0;
     case AQ_NR_openat:
     case AQ_NR_openat2:
+    case AQ_NR_mkdirat:
     case AQ_NR_newfstatat:
     case AQ_NR_statx:
     case AQ_NR_faccessat:
@@ -143,11 +145,47 @@ static aq_step give(aq_task *k, int argument, const char *other, const char *ask
     if (to) {
         aq_regs_set_arg(k, argument, to);
         k->alias = true;
+        l->seen = false; /* that was another thing */
         if (asked != l->name)
             snprintf(l->name, sizeof l->name, "%s%s", strncmp(asked, "/lib/", 5) == 0 ? "/usr" : "",
                      asked);
     }
     return AQ_STEP_RUN;
+}
+
+/* A path with what it begins at. Most cannot lead to what the machine's kernel left on its disk:
+ * those stay as they are. */
+static const char *whole(aq_tracer *t, aq_task *k, const aq_look *l, char ret[static 2 * AQ_PATH])
+{
+    const aq_fd *f;
+
+    if (*l->path == '/' || !(t->strayed || strstr(l->path, "lib") || strstr(l->path, "modules") ||
+                             strstr(l->path, "linux-image-")))
+        return l->path;
+    *ret = '\0';
+    if (l->dir == AT_FDCWD) {
+        aq_proc_link(k->tid, "cwd", ret, AQ_PATH);
+        aq_resolve_plain(t, ret);
+    } else if ((f = aq_fd_of(t, k, l->dir))->kind == AQ_FD_DIR && f->name) {
+        snprintf(ret, AQ_PATH, "%s", f->name);
+    }
+    snprintf(ret + strlen(ret), AQ_PATH, "/%.*s", AQ_PATH - 2, l->path);
+    return ret;
+}
+
+/* What the machine's kernel left on its disk: it lies elsewhere, and nobody finds it there. */
+static bool turn_kernel(aq_tracer *t, aq_task *k, aq_look *l, char *ret, size_t cap)
+{
+    char room[2 * AQ_PATH];
+    const char *path = whole(t, k, l, room);
+
+    if (aq_kernel_hidden(path, ret, cap))
+        return true;
+    if (!aq_kernel_elsewhere(path, ret, cap))
+        return false;
+    if (!*l->name)
+        snprintf(l->name, sizeof l->name, "%s", path);
+    return t->strayed = true;
 }
 
 aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
@@ -163,8 +201,8 @@ aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
     l = aq_look_of(k);
     if (!l->path_read || !*l->path)
         return AQ_STEP_RUN;
-    if (t->plan.machine && aq_kernel_elsewhere(l->path, other, sizeof other))
-        return give(k, at, other, l->path);
+    if (t->plan.machine && turn_kernel(t, k, l, other, sizeof other))
+        return give(k, at, other, *l->name ? l->name : l->path);
     if (!whole_path(t, k, l, path, sizeof path))
         return AQ_STEP_RUN;
     a = aq_veil_actor_at(path);

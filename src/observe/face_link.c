@@ -12,6 +12,7 @@
 
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
+#include "veil/kernel.h"
 
 enum {
     LINK = 64,              /* a text with a number is shorter */
@@ -65,6 +66,39 @@ aq_step aq_try_readlink(aq_tracer *t, aq_task *k)
     return AQ_STEP_RUN;
 }
 
+/* A name that the kernel gave: what it is called here is shorter. Where it had been cut nobody can
+ * tell how much is missing, and it stays. */
+static bool show_elsewhere(aq_task *k, uint64_t at, long *result)
+{
+    char text[AQ_PATH];
+    size_t n = (size_t)*result, len;
+
+    if (*result <= 0 || n >= sizeof text || !aq_tracee_get(k, at, text, n))
+        return false;
+    text[n] = '\0';
+    if (!aq_kernel_shown(text))
+        return false;
+    len = strlen(text);
+    memset(text + len, 0, n - len);
+    if (!aq_tracee_put(k, at, text, n))
+        return false;
+    *result = (long)(k->nr == AQ_NR_getcwd ? len + 1 : len);
+    return true;
+}
+
+aq_step aq_try_cwd(aq_tracer *t, aq_task *k)
+{
+    (void)k;
+    return t->strayed ? AQ_STEP_RUN : AQ_STEP_GO;
+}
+
+aq_step aq_after_cwd(aq_tracer *t, aq_task *k, long *result)
+{
+    (void)t;
+    show_elsewhere(k, aq_regs_arg(k, 0), result);
+    return AQ_STEP_RUN;
+}
+
 /* What is too long for the program's room is cut, so the whole is asked for once more. */
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
 {
@@ -79,6 +113,8 @@ aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
         return AQ_STEP_RUN;
     l = aq_look_of(k);
     if (strncmp(l->name, "/proc/", 6) != 0)
+        return AQ_STEP_RUN;
+    if (t->strayed && show_elsewhere(k, into, result))
         return AQ_STEP_RUN;
     n = readlinkat(aq_resolve_root(t, k), l->name + 1, text, LINK);
     if (n < 0) {

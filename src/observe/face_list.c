@@ -264,8 +264,11 @@ static bool below_dev(const char *folder, const char *name, char path[static DEV
 
 static bool is_hidden(const aq_tracer *t, const char *folder, const char *name)
 {
+    const char *lacks = aq_kernel_lacks(folder);
     char path[DEVICE_PATH];
 
+    if (lacks && strcmp(name, lacks) == 0)
+        return true;
     return below_dev(folder, name, path) && aq_veil_no_device(t->plan.machine, path);
 }
 

@@ -180,6 +180,8 @@ void aq_disk_show(aq_tracer *t, aq_task *k, const char *name, struct statx *s, b
         show_size(t, k, p, s);
     if (strcmp(name, "/proc") == 0)
         s->stx_nlink = PROC_LINKS;
+    else if (aq_kernel_lacks(name) && s->stx_nlink > 2)
+        s->stx_nlink--;
     if (p && p->kind == AQ_PLACE_PROC && S_ISDIR(s->stx_mode))
         s->stx_size = 0; /* younger kernels count descriptors there */
     if (p && p->kind == AQ_PLACE_SYS)
@@ -216,7 +218,7 @@ bool aq_disk_look(aq_tracer *t, aq_task *k, const char *link, struct statx *ret)
     if (n <= 0 || statx(root, link + 1, 0, STATX_BASIC_STATS | STATX_BTIME, ret) != 0)
         return false;
     name[n] = '\0';
-    aq_resolve_plain(name);
+    aq_resolve_plain(t, name);
     aq_disk_show(t, k, name, ret, true);
     return true;
 }
@@ -383,6 +385,7 @@ static const char *object(aq_tracer *t, aq_task *k, char *room, size_t cap)
         return l->name;
     if (l && aq_arg_int(k, 0) == AT_FDCWD) {
         aq_proc_link(k->tid, "cwd", room, cap);
+        aq_resolve_plain(t, room);
         return room;
     }
     name = aq_fd_of(t, k, aq_arg_int(k, 0))->name;

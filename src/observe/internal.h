@@ -290,6 +290,7 @@ struct aq_tracer {
     pid_t first;
     bool started;
     int actors;        /* are there some? 1 yes, -1 no, 0 not asked yet; face_actors.c */
+    bool strayed;      /* somebody may be in a folder that lies elsewhere; veil/kernel.h */
     bool has_hardware; /* somebody looked into /sys; resolve.c */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
     uint64_t clock;    /* virtual nanoseconds since the start */
@@ -355,7 +356,8 @@ aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_ipc_times(aq_tracer *t, aq_task *k, long *result);
-aq_attempt aq_try_readlink;
+aq_attempt aq_try_readlink, aq_try_cwd;
+aq_step aq_after_cwd(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_file_ioctl(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_handle(aq_tracer *t, aq_task *k, long *result);
 /* face_stamp.c: times that the kernel's network tells. */

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "kernel/process.h"
 #include "observe/decode.h"
+#include "veil/kernel.h"
 
 enum { LINKS = 40, PARTS = 512, PROC_ROOT_INODE = 1, BUFFER = 2 * AQ_PATH };
 
@@ -31,13 +32,16 @@ void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
     ret[n > 0 ? n : 0] = '\0';
 }
 
-/* "pipe:[4711]", "socket:[4712]", "net:[4026532185]": the number is the host's. */
-void aq_resolve_plain(char *name)
+/* "pipe:[4711]", "socket:[4712]", "net:[4026532185]": the number is the host's. What the machine's
+ * kernel left on the disk lies elsewhere than it seems. */
+void aq_resolve_plain(const aq_tracer *t, char *name)
 {
     char *bracket = *name == '/' ? NULL : strstr(name, ":[");
 
     if (bracket && bracket[2] >= '0' && bracket[2] <= '9')
         *bracket = '\0';
+    if (t->plan.machine)
+        aq_kernel_shown(name);
 }
 
 /* What one of our own descriptors is. */
@@ -56,7 +60,7 @@ static void handle_name(aq_tracer *t, int fd, char *ret, size_t cap)
         ret[n] = '\0';
     else /* its path is longer than the kernel tells */
         snprintf(ret, cap, "(unnamed)");
-    aq_resolve_plain(ret);
+    aq_resolve_plain(t, ret);
 }
 
 /* The last number of a line like "NStgid:\t4711\t5" in /proc/TID/status: the innermost namespace's.
@@ -378,8 +382,11 @@ static bool resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool fo
     bool absolute = *path == '/', seen = false;
 
     start_link(dir, link, sizeof link);
-    if (!absolute)
+    if (!absolute) {
         aq_proc_link(k->tid, link, base, sizeof base);
+        if (t->plan.machine)
+            aq_kernel_shown(base);
+    }
     if (!absolute && !*base)
         snprintf(base, sizeof base, "(unnamed)");
     if (!*path) {

@@ -60,6 +60,39 @@ bool aq_kernel_elsewhere(const char *path, char *ret, size_t cap)
     return snprintf(ret, cap, "%s%s", kept, plain + above) < (int)cap;
 }
 
+bool aq_kernel_shown(char *path)
+{
+    static const char own[] = "/usr/lib";
+    const size_t n = sizeof kept - 1;
+    const char *rest = path + n;
+    size_t to;
+
+    if (!within(path, kept))
+        return false;
+    to = within(rest, "/info") ? sizeof info - 1 : sizeof own - 1;
+    rest += within(rest, "/info") ? strlen("/info") : 0;
+    memmove(path + to, rest, strlen(rest) + 1);
+    memcpy(path, to == sizeof info - 1 ? info : own, to);
+    return true;
+}
+
+/* One letter more, and it is missing in the same folder. */
+bool aq_kernel_hidden(const char *path, char *ret, size_t cap)
+{
+    char plain[4096];
+
+    return strstr(path, "lib") && straight(path, plain, sizeof plain) && within(plain, kept) &&
+           snprintf(ret, cap, "%s-%s", kept, plain + sizeof kept - 1) < (int)cap;
+}
+
+const char *aq_kernel_lacks(const char *folder)
+{
+    const char *name = strrchr(kept, '/');
+    size_t n = (size_t)(name - kept);
+
+    return strncmp(folder, kept, n) == 0 && folder[n] == '\0' ? name + 1 : NULL;
+}
+
 const char *aq_kernel_added(const aq_machine *m, const char *folder, size_t nth, bool *is_folder,
                             char *ret, size_t cap)
 {

@@ -44,6 +44,38 @@ EOF""")
     assert rows["/dev/nvme0n1"] == rows["/dev/mem"] == rows["/dev/tty1"] == "EACCES" and rows["/dev/kmsg"] == "EPERM"
 
 
+def test_kernel_modules_lie_nowhere_else(aquarium, tmp_path):
+    """Found by any walk, called by one name from everywhere, and not where they really are."""
+    text = inside(aquarium, tmp_path, """python3 - <<'EOF'
+import os
+def told(f, *a):
+    try: return f(*a)
+    except OSError as e: return type(e).__name__
+lib = os.open('/usr/lib', os.O_RDONLY)
+found = {os.path.join(d, f) for d, _, fs in os.walk('/var') for f in fs if f.endswith('.ko') or 'linux-image-6' in f}
+found |= {os.path.join('/usr/lib', d, f) for d, _, fs, _ in os.fwalk('modules', dir_fd=lib) for f in fs if f.endswith('.ko')}
+print(len(found) > 50, {os.path.dirname(f).split('/kernel')[0] for f in found if f.endswith('.ko')} == {'/usr/lib/modules/' + os.uname().release})
+print(sorted({os.path.dirname(f) for f in found if 'linux-image-6' in f}), 'lib' in os.listdir('/var/backups'), os.stat('/var/backups').st_nlink)
+top = os.open('/var', os.O_RDONLY)
+for path in ('/var/backups/lib', '/var/backups/lib/modules', '//var/./backups/lib/info'):
+    print(*[told(f, path) for f in (os.stat, os.listdir, os.chdir, open, os.readlink, os.statvfs)], os.access(path, os.F_OK))
+print(told(lambda: os.stat('backups/lib', dir_fd=top)), told(lambda: os.open('backups/lib/modules', os.O_PATH, dir_fd=top)))
+os.chdir('/var/backups'); print(told(os.stat, 'lib'), told(os.listdir, './lib/info'), told(os.mkdir, 'lib'), os.getcwd())
+os.chdir('/lib/modules'); print(os.getcwd(), os.readlink('/proc/self/cwd'), os.path.exists('../os-release'), os.listdir('..') == os.listdir('/usr/lib'))
+os.chdir(os.uname().release + '/kernel'); print(os.getcwd()[16:], os.path.exists('fs'), os.path.samefile('..', '/lib/modules/' + os.uname().release))
+fd = os.open('fs', os.O_RDONLY); fd = os.dup(fd); print(os.readlink(f'/proc/self/fd/{fd}')[16:]); os.fchdir(fd); print(os.getcwd()[16:])
+import sys; sys.stdout.flush(); os.system('/bin/pwd; readlink /proc/self/cwd')
+EOF""")
+    release, text = re.search(r"/(6[^/]*)/kernel", text)[1], text.splitlines()
+    none = "FileNotFoundError"
+    assert text[:2] == ["True True", "['/var/lib/dpkg/info'] False 2"]
+    assert text[2:5] == [" ".join([none] * 6 + ["False"])] * 3 and text[5] == f"{none} {none}"
+    assert text[6] == f"{none} {none} PermissionError /var/backups"
+    assert text[7] == "/usr/lib/modules /usr/lib/modules True True"
+    assert text[8:11] == [f"/{release}/kernel True True", f"/{release}/kernel/fs", f"/{release}/kernel/fs"]
+    assert text[11:] == [f"/usr/lib/modules/{release}/kernel/fs"] * 2
+
+
 def test_kernel_modules(aquarium, tmp_path):
     text = inside(aquarium, tmp_path, "R=$(uname -r); cd /; cut -d' ' -f1 /proc/modules | sort; echo; find /lib/modules/ -name '*.ko' | "
                                       "sed 's,.*/,,;s,-,_,g;s,.ko$,,' | sort; echo; sed 's/:.*//' /lib/modules/$R/modules.dep | while "

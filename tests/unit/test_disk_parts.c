@@ -120,6 +120,38 @@ static void modules(void **state)
     assert_string_equal(elsewhere("/var/lib/dpkg/info/linux-image-/../../x"), "as it says");
 }
 
+static const char *shown(const char *path)
+{
+    static char name[256];
+
+    snprintf(name, sizeof name, "%s", path);
+    return aq_kernel_shown(name) ? name : "as it is";
+}
+
+static bool hidden(const char *path)
+{
+    char to[256];
+
+    return aq_kernel_hidden(path, to, sizeof to) && strncmp(to, "/var/backups/lib-", 17) == 0;
+}
+
+/* Where they really lie nobody finds them. */
+static void modules_hidden(void **state)
+{
+    (void)state;
+    assert_string_equal(shown("/var/backups/lib/modules/6/x.ko"), "/usr/lib/modules/6/x.ko");
+    assert_string_equal(shown("/var/backups/lib"), "/usr/lib");
+    assert_string_equal(shown("/var/backups/lib/info/linux-image-6.list"),
+                        "/var/lib/dpkg/info/linux-image-6.list");
+    assert_string_equal(shown("/var/backups/libx"), "as it is");
+    assert_string_equal(shown("/var/backups"), "as it is");
+    assert_true(hidden("/var/backups/lib") && hidden("//var/./backups/x/../lib/modules/"));
+    assert_false(hidden("/var/backups/lib2") || hidden("/var/backups") || hidden("/lib/modules"));
+    assert_string_equal(aq_kernel_lacks("/var/backups"), "lib");
+    assert_null(aq_kernel_lacks("/var/backups/lib"));
+    assert_null(aq_kernel_lacks("/var"));
+}
+
 static void package(void **state)
 {
     const char *truth = "Package: bash\nVersion: 5\n\n";
@@ -175,6 +207,7 @@ int main(void)
         cmocka_unit_test(disks),
         cmocka_unit_test(every_device_has_its_file),
         cmocka_unit_test(modules),
+        cmocka_unit_test(modules_hidden),
         cmocka_unit_test(package),
         cmocka_unit_test(days),
     };
