@@ -31,10 +31,9 @@
 
 enum {
     CHUNK = 64 << 10,
-    MOST = 64 << 20,    /* bytes of one folder; a larger one keeps its order */
-    REWRITE = 16 << 20, /* bytes of one answer of the kernel that are looked at */
-    ANSWER = 1 << 20,   /* bytes of one answer of ours */
-    PROCESSES = 256,    /* where they begin in /proc */
+    MOST = 64 << 20,  /* bytes of one folder; a larger one keeps its order */
+    ANSWER = 1 << 20, /* bytes of one answer, ours or the kernel's */
+    PROCESSES = 256,  /* where they begin in /proc */
     DEVICE_PATH = 320,
     ADDED_NAME = 160,
     ADDED = 1 << 20, /* numbers of what the host has not */
@@ -402,6 +401,14 @@ static long fill(aq_task *k, const aq_listing *l, uint64_t from, uint64_t *next)
     return result;
 }
 
+/* The kernel answers, and no more at once than is looked at afterwards. */
+static aq_step by_kernel(const aq_tracer *t, aq_task *k)
+{
+    if (t->disk && (uint32_t)aq_regs_arg(k, 2) > ANSWER)
+        aq_regs_set_arg(k, 2, ANSWER);
+    return AQ_STEP_RUN;
+}
+
 aq_step aq_try_list(aq_tracer *t, aq_task *k)
 {
     const aq_fd *f = t->disk ? aq_fd_of(t, k, aq_arg_int(k, 0)) : NULL;
@@ -415,12 +422,12 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
     if (p && p->kind == AQ_PLACE_SYS)
         aq_resolve_hardware(t, f->name);
     if (!p || (p->kind != AQ_PLACE_DISK && p->kind != AQ_PLACE_DEVICES && !is_proc(f->name)))
-        return AQ_STEP_RUN;
+        return by_kernel(t, k);
     aq_disk_in_space(t, k, f->dev); /* knows the devices from now on */
     mine = aq_fd_borrow(k, aq_arg_int(k, 0));
     from = mine < 0 ? -1 : lseek(mine, 0, SEEK_CUR);
     if (from < 0)
-        return AQ_STEP_RUN;
+        return by_kernel(t, k);
     /* Processes come and go without a name being made. */
     l = listing_of(t, mine, f->name, is_proc(f->name) && from == 0);
     result = l ? fill(k, l, (uint64_t)from, &next) : 0;
@@ -429,7 +436,7 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
     else
         lseek(mine, (off_t)next, SEEK_SET);
     if (!l)
-        return AQ_STEP_RUN;
+        return by_kernel(t, k);
     if (result >= 0 && aq_disk_in_space(t, k, f->dev))
         aq_times_read(t, k, f->ino);
     return aq_answer(k, result);
@@ -471,16 +478,17 @@ aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result)
     char *text;
     size_t len;
 
-    if (!f || !f->name || *result > REWRITE)
+    if (!f || !f->name)
         return AQ_STEP_RUN;
     aq_disk_in_space(t, k, f->dev);
     mine = aq_fd_borrow(k, aq_arg_int(k, 0));
     len = (size_t)*result;
     text = aq_alloc(len);
-    if (mine >= 0 && aq_tracee_get(k, aq_regs_arg(k, 1), text, len)) {
+    if (mine >= 0 && aq_tracee_get(k, aq_regs_arg(k, 1), text, len))
         rewrite(t, k, f, mine, text, len);
-        aq_tracee_put(k, aq_regs_arg(k, 1), text, len);
-    }
+    else /* it is not shown as it is */
+        *result = -ENOMEM;
+    aq_tracee_put(k, aq_regs_arg(k, 1), text, len);
     free(text);
     if (aq_disk_in_space(t, k, f->dev))
         aq_times_read(t, k, f->ino);

@@ -492,3 +492,32 @@ def test_nobody_comes_too_early(tmp_path):
         done = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", "1", "--quiet", "--", "./early", link], cwd=tmp_path, timeout=60,
                               stdout=subprocess.PIPE, check=True)
         assert done.stdout.decode() == f"{link} same\n"
+
+
+LARGE_LISTS = """
+import ctypes, json, os
+libc = ctypes.CDLL(None)
+buffer, room = ctypes.create_string_buffer(32 << 20), 32 << 20
+def listed(folder, nr):
+    fd, numbers, most = os.open(folder, os.O_RDONLY), {}, 0
+    while (n := libc.syscall(nr, fd, buffer, room)) > 0:
+        most, at, text = max(most, n), 0, buffer.raw[:n]
+        while at < n:
+            length = int.from_bytes(text[at + 16:at + 18], "little")
+            name = text[at + (19 if nr == 217 else 18):at + length].split(b"\\0")[0].decode()
+            numbers[name] = int.from_bytes(text[at:at + 8], "little"); at += length
+    return numbers, most
+os.mkdir("/tmp/many"); os.mkdir("many")
+for folder in "/tmp/many", os.path.abspath("many"):
+    open(f"{folder}/first", "w").close()
+    for i in range(4500): os.link(f"{folder}/first", f"{folder}/{i:0240}")
+    for nr in 217, 78:
+        numbers, most = listed(folder, nr)
+        print(len(numbers), most <= 1 << 20, {v for k, v in numbers.items() if k not in "..."} == {os.stat(f"{folder}/first").st_ino},
+              numbers["."] == os.stat(folder).st_ino)
+"""
+
+
+def test_answers_are_looked_at_whole(tmp_path):
+    """However much room a program offers, it gets no more at once than was looked at, and no number of the host."""
+    assert run(tmp_path, "/usr/bin/python3", "-c", LARGE_LISTS) == "4503 True True True\n" * 4
