@@ -290,6 +290,7 @@ struct aq_tracer {
     pid_t first;
     bool started;
     int actors;        /* are there some? 1 yes, -1 no, 0 not asked yet; face_actors.c */
+    int terminal;      /* is /dev/pts/0 the user's? -1 no, 0 yes, as long as nobody made one */
     bool strayed;      /* somebody may be in a folder that lies elsewhere; veil/kernel.h */
     bool has_hardware; /* somebody looked into /sys; resolve.c */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
@@ -559,6 +560,10 @@ struct sysinfo;
 void aq_face_sysinfo(const aq_tracer *t, struct sysinfo *s);
 struct aq_veil_process;
 void aq_face_tell(aq_task *k, aq_proc *p, struct aq_veil_process *of);
+
+/* face_terminal.c: the one that the machine's user has. RUN: it is another one. */
+aq_step aq_terminal_write(aq_tracer *t, aq_task *k, const aq_fd *f);
+void aq_terminal_opening(aq_tracer *t, aq_task *k, const char *path);
 
 /* face_priority.c: nice, chrt, ionice. */
 aq_attempt aq_try_priority;

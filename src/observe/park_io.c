@@ -240,6 +240,8 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
         aq_entropy_before(k);
         return AQ_STEP_RUN; /* it never waits */
     }
+    if (writes && what->kind == AQ_FD_DEVICE && aq_terminal_write(t, k, what) == AQ_STEP_DONE)
+        return AQ_STEP_DONE;
     if (never_waits(k))
         return AQ_STEP_RUN;
     if (aq_reach_reads(k) && aq_reach_is_out(t, what))

@@ -140,6 +140,7 @@ aq_step aq_try_open(aq_tracer *t, aq_task *k)
     if (t->disk)
         aq_times_opening(t, k);
     aq_reach_look(t, k, aq_look_of(k)->path);
+    aq_terminal_opening(t, k, aq_look_of(k)->path);
     if (t->disk && (refusal = refused(t, k, aq_look_of(k)->path)))
         return aq_answer(k, refusal);
     if (!t->named_pipes || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) ||

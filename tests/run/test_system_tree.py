@@ -119,3 +119,29 @@ def test_no_link_over_file_systems(aquarium, tmp_path):
 def test_twins(aquarium, tmp_path):
     script = "ls -lainR /dev; ls -laiR /lib/modules/ | tail -40; ls -li /var/log; md5sum /var/lib/dpkg/status"
     assert inside(aquarium, tmp_path, script) == inside(aquarium, tmp_path, script, "B")
+
+
+def test_the_users_terminal_takes_everything(aquarium, tmp_path):
+    """Nobody reads there, and yet nobody waits. What programs make for themselves has readers, and works as ever."""
+    text = inside(aquarium, tmp_path, """python3 - <<'EOF'
+import fcntl, os, pty, select, termios, threading
+def told(f, *a):
+    try: return f(*a)
+    except OSError as e: return type(e).__name__
+fd, only = os.open('/dev/pts/0', os.O_RDWR | os.O_NOCTTY), os.open('/dev/pts/0', os.O_RDONLY | os.O_NOCTTY)
+print(os.isatty(fd), sum(os.write(fd, b'x' * 1000) for i in range(200)), os.write(fd, b'y' * (1 << 20)), os.writev(fd, [b'a' * 99, b'b' * 70000]))
+print(select.select([], [fd], [], 0)[1] == [fd], told(os.write, only, b'x'), told(os.pwrite, fd, b'x', 0), os.write(fd, b''))
+main, side = pty.openpty(); got = []
+def read():
+    while sum(map(len, got)) < 30000: got.append(os.read(main, 4096))
+reader = threading.Thread(target=read); reader.start()
+print(os.ttyname(side) != '/dev/pts/0', sum(os.write(side, b'z' * 1000) for i in range(30))); reader.join(); print(sum(map(len, got)))
+if os.fork() == 0:
+    os.setsid(); told(fcntl.ioctl, fd, termios.TIOCSCTTY, 0)
+    own = told(os.open, '/dev/tty', os.O_RDWR)
+    if isinstance(own, int): os.write(own, b'w' * 100000)
+    os._exit(0)
+print(os.wait()[1])
+EOF
+echo good""")
+    assert text.splitlines() == ["True 200000 1048576 70099", "True OSError OSError 0", "True 30000", "30000", "0", "good"], text
