@@ -62,6 +62,19 @@ static void add_object(aq_summary *s, aq_summary_list *l, const aq_event *e)
     add(s, l, e->object, e->object_len, 1);
 }
 
+/* A folder may be named with a slash at its end, and without. */
+static void add_path(aq_summary *s, aq_summary_list *l, const char *path, size_t len)
+{
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    add(s, l, path, len, 1);
+}
+
+static void add_file(aq_summary *s, aq_summary_list *l, const aq_event *e)
+{
+    add_path(s, l, e->object, e->object_len);
+}
+
 static const aq_event_arg *arg(const aq_event *e, const char *name)
 {
     for (int i = 0; i < e->arg_count; i++)
@@ -97,9 +110,9 @@ static void take_open(aq_summary *s, const aq_event *e)
     if (flags & (O_DIRECTORY | O_PATH))
         return;
     if ((flags & O_ACCMODE) != O_WRONLY)
-        add_object(s, &s->files_read, e);
+        add_file(s, &s->files_read, e);
     if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)))
-        add_object(s, &s->files_written, e);
+        add_file(s, &s->files_written, e);
 }
 
 /* What was not to be had says as much about a program as what was: it looked for a key, it tried
@@ -107,9 +120,9 @@ static void take_open(aq_summary *s, const aq_event *e)
 static void take_failure(aq_summary *s, const aq_event *e)
 {
     if (e->result == -ENOENT || e->result == -ENOTDIR)
-        add_object(s, &s->files_absent, e);
+        add_file(s, &s->files_absent, e);
     else if (e->result == -EACCES || e->result == -EPERM || e->result == -EROFS)
-        add_object(s, &s->files_denied, e);
+        add_file(s, &s->files_denied, e);
 }
 
 /* What the tracer calls something whose path is longer than the kernel tells. */
@@ -136,13 +149,13 @@ static void take_file(aq_summary *s, const aq_event *e)
     else if (is(e, "open"))
         take_open(s, e);
     else if (is_one_of(e, writes))
-        add_object(s, &s->files_written, e);
+        add_file(s, &s->files_written, e);
     else if (is_one_of(e, removes))
-        add_object(s, &s->files_removed, e);
+        add_file(s, &s->files_removed, e);
     else if (is(e, "rename"))
-        add_object(s, &s->files_removed, e);
+        add_file(s, &s->files_removed, e);
     if (e->result >= 0 && (is(e, "rename") || is(e, "link")) && to && to->bytes)
-        add(s, &s->files_written, to->bytes, to->len, 1);
+        add_path(s, &s->files_written, to->bytes, to->len);
 }
 
 static bool starts(const aq_event *e, const char *with)
@@ -159,21 +172,22 @@ static bool datagram(const aq_event *e)
     return a && a->bytes && a->len == 8 && memcmp(a->bytes, "datagram", 8) == 0;
 }
 
-/* The C library connects a datagram socket to no address at all to learn its own; nobody is
- * reached for. */
-static bool asks_itself(const aq_event *e)
+/* The C library connects a datagram socket to no address at all to learn its own, and to each
+ * address of a name to put them in order; nobody is reached for. */
+static bool asks_itself(const aq_summary *s, const aq_event *e)
 {
-    return is(e, "connect") && datagram(e) && (starts(e, "[::]:") || starts(e, "0.0.0.0:"));
+    return is(e, "connect") && datagram(e) &&
+           (starts(e, "[::]:") || starts(e, "0.0.0.0:") || (s->resolved && e->result >= 0));
 }
 
 /* An address of the internet, or a name: not a socket of the machine itself. */
-static bool outward(const aq_event *e)
+static bool outward(const aq_summary *s, const aq_event *e)
 {
     static const char *const inner[] = {"unix", "netlink", "packet", "vsock", "socket"};
 
     if (is(e, "dns-query"))
         return e->object_len > 0;
-    if (starts(e, "family-") || asks_itself(e))
+    if (starts(e, "family-") || asks_itself(s, e))
         return false;
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
         size_t n = strlen(inner[i]);
@@ -185,17 +199,28 @@ static bool outward(const aq_event *e)
     return e->object_len > 0;
 }
 
+/* The other side tells a host without its port. */
+static size_t without_port(const char *host, size_t len)
+{
+    size_t n = len;
+
+    while (n > 0 && host[n - 1] >= '0' && host[n - 1] <= '9')
+        n--;
+    return n > 1 && n < len && host[n - 1] == ':' ? n - 1 : len;
+}
+
 /* "HOST/PATH" of a request. What was sent in the clear is seen twice: as it leaves, and by the
  * other side. What only the other side saw came through TLS. */
 static void take_request(aq_summary *s, const aq_event *e, bool sent)
 {
     const aq_event_arg *target = arg(e, "target");
+    size_t host = without_port(e->object, e->object_len);
     char text[TEXT_MAX];
     aq_summary_row *seen;
     int n;
 
-    n = snprintf(text, sizeof text, "https://%.*s%.*s",
-                 (int)(e->object_len < REQUEST ? e->object_len : REQUEST), e->object,
+    n = snprintf(text, sizeof text, "https://%.*s%.*s", (int)(host < REQUEST ? host : REQUEST),
+                 e->object,
                  (int)(!target || !target->bytes ? 0
                        : target->len < REQUEST   ? target->len
                                                  : REQUEST),
@@ -216,14 +241,43 @@ static void take_request(aq_summary *s, const aq_event *e, bool sent)
     add(s, &s->hosts, text, (size_t)n, 1);
 }
 
+/* Under which name an address was spoken to. */
+static void take_name(aq_summary *s, const aq_event *e, const aq_event_arg *peer)
+{
+    size_t host = without_port(e->object, e->object_len);
+    size_t address = peer->len < REQUEST ? peer->len : REQUEST;
+    char text[TEXT_MAX];
+    int n = snprintf(text, sizeof text, "%.*s %.*s", (int)address, peer->bytes,
+                     (int)(host < REQUEST ? host : REQUEST), e->object);
+
+    add(s, &s->named, text, (size_t)n, 1);
+}
+
+/* What the world's name server answered. */
+static void take_answer(aq_summary *s, const aq_event *e)
+{
+    enum { NO_SUCH_NAME = 3 };
+
+    if (number(e, "code", 0) == NO_SUCH_NAME)
+        add_object(s, &s->names_absent, e);
+    else if (number(e, "answers", 0) > 0)
+        s->resolved = true;
+}
+
 /* Attempts count whether they succeeded or not: in a sealed world most do not. */
 static void take_network(aq_summary *s, const aq_event *e)
 {
     static const char *const reaches[] = {"connect",      "send",      "dns-query",
                                           "http-request", "tls-hello", NULL};
 
-    if (!e->object || !outward(e))
+    const aq_event_arg *peer = arg(e, "peer");
+
+    if (!e->object || !outward(s, e))
         return;
+    if (is(e, "peer-dns"))
+        take_answer(s, e);
+    if (peer && peer->bytes)
+        take_name(s, e, peer);
     if (is(e, "http-request") || is(e, "peer-http"))
         take_request(s, e, is(e, "http-request"));
     if (is_one_of(e, reaches))
@@ -346,16 +400,17 @@ static json_t *sleeps_json(const aq_summary *s)
 json_t *aq_summary_json(const aq_summary *s)
 {
     uint64_t more = s->files_read.more + s->files_written.more + s->files_removed.more +
-                    s->files_absent.more + s->files_denied.more + s->hosts.more + s->listens.more +
-                    s->processes.more + s->refused.more + s->more_sleeps;
+                    s->files_absent.more + s->files_denied.more + s->hosts.more +
+                    s->names_absent.more + s->listens.more + s->processes.more + s->refused.more +
+                    s->more_sleeps;
 
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", "files_read",
-                     list_json(&s->files_read), "files_written", list_json(&s->files_written),
-                     "files_removed", list_json(&s->files_removed), "files_absent",
-                     list_json(&s->files_absent), "files_denied", list_json(&s->files_denied),
-                     "hosts", list_json(&s->hosts), "listens", list_json(&s->listens), "processes",
-                     list_json(&s->processes), "sleeps", sleeps_json(s), "refused",
-                     list_json(&s->refused), "slept_ns", (json_int_t)s->slept_ns, "virtual_ns",
-                     (json_int_t)s->virtual_ns, "left_out", (json_int_t)more, "unnamed",
-                     (json_int_t)s->unnamed, "unseen", (json_int_t)s->unseen);
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", "files_read",
+        list_json(&s->files_read), "files_written", list_json(&s->files_written), "files_removed",
+        list_json(&s->files_removed), "files_absent", list_json(&s->files_absent), "files_denied",
+        list_json(&s->files_denied), "hosts", list_json(&s->hosts), "names_absent",
+        list_json(&s->names_absent), "listens", list_json(&s->listens), "processes",
+        list_json(&s->processes), "sleeps", sleeps_json(s), "refused", list_json(&s->refused),
+        "slept_ns", (json_int_t)s->slept_ns, "virtual_ns", (json_int_t)s->virtual_ns, "left_out",
+        (json_int_t)more, "unnamed", (json_int_t)s->unnamed, "unseen", (json_int_t)s->unseen);
 }

@@ -33,6 +33,8 @@ typedef struct aq_summary {
     aq_arena *arena; /* the caller's; everything lives in it */
     aq_summary_list files_read, files_written, files_removed, files_absent, files_denied;
     aq_summary_list hosts, listens, processes, refused;
+    aq_summary_list names_absent; /* host names that were asked for and do not exist there */
+    aq_summary_list named;        /* "ADDRESS NAME": spoken to under that name */
     aq_summary_list
         clear; /* requests that were sent in the clear and not yet told by the other side */
     aq_summary_sleep *sleeps; /* each length of each process once */
@@ -44,6 +46,7 @@ typedef struct aq_summary {
     uint64_t unnamed;          /* acts of a flood, of which no event shows any */
     aq_summary_list preempted; /* why the host's clock had to decide who runs: not repeatable */
     uint32_t processes_made;   /* children; threads are not counted */
+    bool resolved;             /* a name that was asked for exists */
 } aq_summary;
 
 void aq_summary_begin(aq_summary *s, aq_arena *a);

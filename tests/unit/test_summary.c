@@ -160,6 +160,81 @@ static void who_waits_and_who_reaches(void **state)
     }
 }
 
+/* Nobody is reached for by putting the addresses of a name in order; and what does not exist. */
+static void names_and_their_addresses(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_event absent = event(AQ_EVENT_NETWORK, "peer-dns", "no.example", 0);
+    aq_event answer = event(AQ_EVENT_NETWORK, "peer-dns", "a.example", 0);
+    aq_event order = event(AQ_EVENT_NETWORK, "connect", "192.0.2.1:80", 0);
+    aq_event failed = event(AQ_EVENT_NETWORK, "connect", "192.0.2.2:80", -101);
+    aq_event hello = event(AQ_EVENT_NETWORK, "tls-hello", "a.example", 0);
+    aq_summary s;
+
+    (void)state;
+    number(&absent, "answers", 0);
+    number(&absent, "code", 3);
+    number(&answer, "answers", 1);
+    number(&answer, "code", 0);
+    text(&order, "socket", "datagram", 8);
+    text(&failed, "socket", "datagram", 8);
+    text(&hello, "peer", "192.0.2.1:443", 13);
+    aq_summary_begin(&s, a);
+    aq_summary_event(&absent, &s);
+    aq_summary_event(&order, &s);
+    assert_true(has(&s.hosts, "192.0.2.1:80")); /* no name of it was asked for */
+    aq_summary_begin(&s, a);
+    aq_summary_event(&absent, &s);
+    aq_summary_event(&answer, &s);
+    aq_summary_event(&order, &s);
+    aq_summary_event(&failed, &s);
+    aq_summary_event(&hello, &s);
+    assert_true(s.names_absent.count == 1 && has(&s.names_absent, "no.example"));
+    assert_true(!has(&s.hosts, "192.0.2.1:80") && has(&s.hosts, "192.0.2.2:80"));
+    assert_true(s.named.count == 1 && has(&s.named, "192.0.2.1:443 a.example"));
+}
+
+static void requests_with_a_port(void **state)
+{
+    static const char *const hosts[] = {"a.example:8080", "a.example", "[::1]:80", ":80"};
+    static const char *const told[] = {"http://a.example/x", "http://a.example/x", "http://[::1]/x",
+                                       "http://:80/x"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        aq_auto_arena a = aq_arena_new();
+        size_t n = strlen(told[i]) - strlen("http://") - strlen("/x");
+        aq_event leaves = event(AQ_EVENT_NETWORK, "http-request", hosts[i], 0);
+        aq_event comes = event(AQ_EVENT_NETWORK, "peer-http", hosts[i], 200);
+        aq_summary s;
+
+        comes.object_len = n; /* the other side tells no port */
+        text(&leaves, "target", "/x", 2);
+        text(&comes, "target", "/x", 2);
+        aq_summary_begin(&s, a);
+        aq_summary_event(&leaves, &s);
+        aq_summary_event(&comes, &s);
+        assert_true(has(&s.hosts, told[i]));
+    }
+}
+
+static void folders_with_a_slash(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_event with = event(AQ_EVENT_FILE, "mkdir", "/a/b/", 0);
+    aq_event without = event(AQ_EVENT_FILE, "chmod", "/a/b", 0);
+    aq_event root = event(AQ_EVENT_FILE, "chmod", "/", 0);
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    aq_summary_event(&with, &s);
+    aq_summary_event(&without, &s);
+    aq_summary_event(&root, &s);
+    assert_true(s.files_written.count == 2 && has(&s.files_written, "/a/b") &&
+                has(&s.files_written, "/"));
+}
+
 static void programs_sleeps_refusals(void **state)
 {
     aq_auto_arena a = aq_arena_new();
@@ -219,7 +294,8 @@ int main(void)
         cmocka_unit_test(files_are_told_apart),      cmocka_unit_test(names_that_move),
         cmocka_unit_test(hosts_are_outside),         cmocka_unit_test(programs_sleeps_refusals),
         cmocka_unit_test(floods_are_counted),        cmocka_unit_test(what_was_not_to_be_had),
-        cmocka_unit_test(who_waits_and_who_reaches),
+        cmocka_unit_test(who_waits_and_who_reaches), cmocka_unit_test(names_and_their_addresses),
+        cmocka_unit_test(requests_with_a_port),      cmocka_unit_test(folders_with_a_slash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
