@@ -104,13 +104,23 @@ static int parse_option(const aq_command *c, int argc, char **argv, int *at, aq_
         ret->value[i] = "";
     } else if (equals) {
         ret->value[i] = equals + 1;
-    } else if (*at + 1 < argc) {
+    } else if (*at + 1 < argc && strcmp(argv[*at + 1], "--") != 0) {
         ret->value[i] = argv[++*at];
     } else {
         return aq_say_usage(c, "--%s needs a value (%s)", c->options[i].name,
                             c->options[i].argument);
     }
     return AQ_PARSE_RUN;
+}
+
+/* What went wrong, and what there is. */
+static int say_acts(const aq_command *c, const char *what)
+{
+    aq_auto_buf names = {0};
+
+    for (const aq_act *act = c->acts; act->name; act++)
+        aq_buf_addf(&names, "%s%s", names.len ? ", " : "", act->name);
+    return aq_say_usage(c, "%s: %s", what, aq_buf_str(&names));
 }
 
 int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
@@ -147,6 +157,8 @@ int aq_args_parse(const aq_command *c, int argc, char **argv, aq_args *ret)
             argv[ret->operands++] = argv[i];
         }
     }
+    if (ret->operands == 0 && c->acts && c->min_operands)
+        return say_acts(c, "say what to do");
     if (ret->operands < c->min_operands)
         return aq_say_usage(c, "an argument is missing: aquarium %s %s", c->name, c->usage);
     return AQ_PARSE_RUN;
@@ -165,14 +177,13 @@ static bool act_fits(const aq_command *c, const aq_act *act, const aq_args *a)
 
 const aq_act *aq_act_find(const aq_command *c, const aq_args *a)
 {
-    aq_auto_buf names = {0};
+    aq_auto_buf wrong = {0};
 
-    for (const aq_act *act = c->acts; act->name; act++) {
+    for (const aq_act *act = c->acts; act->name; act++)
         if (strcmp(act->name, a->operand[0]) == 0)
             return act_fits(c, act, a) ? act : NULL;
-        aq_buf_addf(&names, "%s%s", names.len ? ", " : "", act->name);
-    }
-    aq_say_usage(c, "'%.40s' is none of %s", a->operand[0], aq_buf_str(&names));
+    aq_buf_addf(&wrong, "there is no '%.40s', only", a->operand[0]);
+    say_acts(c, aq_buf_str(&wrong));
     return NULL;
 }
 

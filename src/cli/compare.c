@@ -162,7 +162,7 @@ static void add_sides(const page *p, const aq_difference *d)
         aq_auto_json json_t *line = d->line[i] ? line_json(d->line[i]) : NULL;
 
         heading(p, "");
-        aq_buf_addf(p->out, "%s  ", p->side[i]);
+        aq_buf_addf(p->out, "%-*s  ", (int)strlen(p->side[1]), p->side[i]);
         if (!line)
             aq_buf_adds(p->out,
                         d->kind == AQ_DIFFERENCE_ACT ? "(does not do that)" : "(not there)");
@@ -354,13 +354,14 @@ const aq_command aq_command_compare = {
         "files left behind and the exit. The act 'after' says what threads did to each\n"
         "other: who woke it, whose bytes it read. Who merely ran first does not count.\n"
         "Two runs of one program with the same --seed and --start are identical, unless\n"
-        "the program got its chance from somewhere else.\n\n"
+        "the program got its chance from somewhere else, or sees the record of the first:\n"
+        "keep records outside of the folder that it runs in.\n\n"
         "Between the two worlds of a seed give --seed: values of decoys count as equal\n"
         "then, and what is left is what the program made of them.",
     .options = options,
-    .examples = "  aquarium run --quarantine --seed 7 --stream a -- ./x\n"
-                "  aquarium run --quarantine --seed 7 --world B --stream b -- ./x\n"
-                "  aquarium compare --seed 7 a b\n",
+    .examples = "  aquarium run --quarantine --seed 7 --stream /tmp/a -- ./x\n"
+                "  aquarium run --quarantine --seed 7 --world B --stream /tmp/b -- ./x\n"
+                "  aquarium compare --seed 7 /tmp/a /tmp/b\n",
     .exits = "  0   identical\n"
              "  1   different\n"
              "  3   a record is not whole, so nothing can be said\n"

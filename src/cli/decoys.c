@@ -154,9 +154,12 @@ static void add_decoys(aq_buf *out, const aq_decoys *d, bool colour)
 #include "decoy/grades.def"
 #undef AQ_GRADE
     };
+    static const aq_grade order[] = {AQ_GRADE_SECRET, AQ_GRADE_IDENTITY, AQ_GRADE_MACHINE};
     const char *home = aq_decoys_fact(d, "person.home");
 
-    for (aq_grade g = AQ_GRADE_IDENTITY; g < AQ_GRADE_PART; g++) {
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++) { /* what people look for first */
+        aq_grade g = order[k];
+
         add_title(out, colour, aq_grade_name(g), about[g]);
         for (size_t i = 0; i < d->count; i++)
             if (d->decoys[i].grade == g)

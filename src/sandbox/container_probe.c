@@ -8,6 +8,8 @@
 
 extern const aq_backend aq_backend_container;
 
+#define DELEGATED "systemd-run --user --scope -p Delegate=yes aquarium …"
+
 static const char trial[] = "/bin/true";
 
 static void add_limits(aq_arena *a, aq_probe_list *l, const aq_containment *c)
@@ -16,11 +18,11 @@ static void add_limits(aq_arena *a, aq_probe_list *l, const aq_containment *c)
         const char *name, *level, *remedy;
     } limits[] = {
         {"limit.memory", c->memory,
-         "give us a cgroup with the memory controller; until then we count every 20 ms"},
+         "run as root, or in a cgroup that is yours and has the memory controller (" DELEGATED
+         "); until then we count every 20 ms"},
         {"limit.processes", c->processes,
-         "give us a cgroup with the pids controller; until then the kernel counts the world's "
-         "user"},
-        {"limit.cpu", c->cpu, "give us a cgroup; until then we count every 20 ms"},
+         "likewise, with the pids controller; until then the kernel counts the world's user"},
+        {"limit.cpu", c->cpu, "likewise; until then we count every 20 ms"},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
