@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "model/summary.h"
 #include "sandbox/backend.h"
 #include "session/quarantine.h"
+#include "session/secrets.h"
 #include "session/twins.h"
 
 enum { SHARES = 16, NAMES = 1024, PATIENCE = 3 /* seconds */, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
@@ -40,7 +42,7 @@ static const aq_option options[] = {
     {"resolve", "NAME[,NAME…]",
      "host names that exist in the world's internet; *.example.org: all below. Others do not"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
-    {"stream", "FILE", "also write the record in its binary form to FILE"},
+    {"stream", "FILE", "also write the record in its binary form to FILE (aquarium compare)"},
     {"json", NULL, "print one JSON object; the command's output goes to standard error"},
     {"share", "PATH[,PATH…]", "show these folders or files of the host inside; writes stay inside"},
     {"cwd", "DIR", "start in DIR (inside); otherwise in the current folder, which is shared"},
@@ -499,44 +501,6 @@ static int exit_status(const aq_observation *o)
     }
 }
 
-static json_t *world_json(const aq_run_result *r)
-{
-    char start[AQ_TIME_LEN] = "";
-
-    return r->seed ? json_pack("{s:s,s:s,s:s}", "seed", r->seed, "side", r->observation->world,
-                               "start", aq_time_str(r->start, start))
-                   : json_null();
-}
-
-/* Why another run may differ: in the words of aq_preempted, and the limit that ended it. */
-static json_t *reasons_json(const aq_run_result *r)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < r->summary->preempted.count; i++)
-        json_array_append_new(array, json_string(r->summary->preempted.rows[i].text));
-    if (aq_run_cut(r))
-        json_array_append_new(array,
-                              json_string(aq_limit_name((aq_limit)r->observation->exit_value)));
-    return array;
-}
-
-static json_t *result_json(const aq_run_result *r)
-{
-    char hex[AQ_SHA256_HEX], canonical[AQ_SHA256_HEX];
-
-    return json_pack("{s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:b,s:b,s:o,s:I,s:o}", "schema",
-                     "aquarium/run/v1", "exit_status", r->status, "world", world_json(r),
-                     "observation_digest", aq_digest_hex(&r->observation->digest, hex),
-                     "canonical_digest", aq_digest_hex(&r->canonical, canonical), "backend",
-                     r->backend->name, "tier", aq_sandbox_tier_name(r->backend->tier), "guarantee",
-                     r->guarantee, "containment", aq_containment_json(r->held), "summary",
-                     aq_summary_json(r->summary), "truncated", aq_run_truncated(r), "complete",
-                     aq_run_complete(r), "repeatable", aq_run_repeatable(r), "not_repeatable",
-                     reasons_json(r), "elapsed_ms", (json_int_t)r->elapsed_ms, "observation",
-                     aq_observation_json(r->observation));
-}
-
 static int put_events(const char *path, const aq_buf *stream, aq_err *err)
 {
     aq_auto_buf lines = {0};
@@ -562,7 +526,9 @@ static void tell_text(const aq_run_result *result, bool colour)
 /* What one reading of the stream makes. */
 typedef struct reading {
     aq_summary summary;
+    aq_secrets secrets;
     aq_canon *canon;
+    bool piped, empty; /* something was read from a pipe; at first nothing was in it */
 } reading;
 
 static void read_event(const aq_event *e, void *arg)
@@ -570,7 +536,13 @@ static void read_event(const aq_event *e, void *arg)
     reading *r = arg;
 
     aq_summary_event(e, &r->summary);
+    aq_secrets_event(&r->secrets, e);
     aq_canon_event(r->canon, e);
+    if (!r->piped && e->kind == AQ_EVENT_FILE && e->object_len == 4 &&
+        memcmp(e->object, "pipe", 4) == 0 && strcmp(e->op, "read") == 0) {
+        r->piped = true;
+        r->empty = e->result == 0;
+    }
 }
 
 static int read_stream(request *q, const aq_buf *stream, reading *r, aq_run_result *result,
@@ -580,12 +552,75 @@ static int read_stream(request *q, const aq_buf *stream, reading *r, aq_run_resu
     int n;
 
     aq_summary_begin(&r->summary, q->arena);
+    aq_secrets_begin(&r->secrets, q->arena, q->world.decoys);
     r->canon = aq_canon_new(&form, NULL, NULL);
     n = aq_observation_read(q->arena, stream->data, stream->len, read_event, r, o, err);
-    if (n == 0)
+    if (n == 0) {
         result->canonical = aq_canon_end(r->canon, o);
+        aq_secrets_end(&r->secrets, o);
+    }
     aq_canon_free(r->canon);
     return n;
+}
+
+/* ---- what to do next ---- */
+
+/* Was there input that nobody asked us to hand on? */
+static bool has_input(const request *q)
+{
+    struct stat st;
+    int bytes = 0;
+
+    if (q->plan.has_input || fstat(STDIN_FILENO, &st) < 0)
+        return false;
+    if (S_ISREG(st.st_mode))
+        return st.st_size > 0;
+    return isatty(STDIN_FILENO) ||
+           (S_ISFIFO(st.st_mode) && ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0);
+}
+
+static bool shared(const request *q, const char *real)
+{
+    for (size_t i = 0; i < q->plan.share_count; i++)
+        if (below(real, q->shares[i].from))
+            return true;
+    return false;
+}
+
+/* A record in a folder that the next run sees. */
+static const char *record_inside(const request *q)
+{
+    static const char *const names[] = {"events", "stream"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = option(q, names[i]);
+        aq_auto_free char *real = path && strcmp(path, "-") != 0 ? realpath(path, NULL) : NULL;
+
+        if (real && shared(q, real))
+            return path;
+    }
+    return NULL;
+}
+
+/* Where a command that did not start lies here: people have programs in many places. */
+static void find_outside(const request *q, aq_run_result *result)
+{
+    const char *name = q->plan.argv[0], *path = getenv("PATH");
+    bool named = strchr(name, '/') != NULL;
+    size_t n;
+
+    for (path = named || !path ? "." : path; *path && !result->outside;
+         path += n + (path[n] == ':')) {
+        const char *full;
+        aq_auto_free char *real = NULL;
+
+        n = strcspn(path, ":");
+        full = named ? name : aq_arena_printf(q->arena, "%.*s/%s", (int)n, path, name);
+        if (access(full, X_OK) < 0 || !(real = realpath(full, NULL)))
+            continue;
+        result->outside = full;
+        result->outside_shared = shared(q, real) || below(real, "/usr");
+    }
 }
 
 static int tell(request *q, const aq_buf *stream, aq_err *err)
@@ -606,6 +641,8 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
                             .interrupted = q->interrupted,
                             .elapsed_ms = q->elapsed_ms,
                             .observation = &o,
+                            .command = q->plan.argv[0],
+                            .secrets = q->world.decoys ? &read.secrets : NULL,
                             .summary = &read.summary};
     const char *events = option(q, "events");
     int r;
@@ -622,10 +659,14 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
         result.interrupted = q->interrupted = 0;
     result.status = q->interrupted ? EXIT_SIGNAL + q->interrupted : exit_status(&o);
     if (option(q, "json")) {
-        aq_auto_json json_t *object = result_json(&result);
+        aq_auto_json json_t *object = aq_run_json(&result);
 
         r = aq_put_json(NULL, object, err);
     } else if (!option(q, "quiet")) {
+        if (read.summary.processes.count == 0)
+            find_outside(q, &result);
+        result.record = record_inside(q);
+        result.input_unread = read.empty && has_input(q);
         tell_text(&result, aq_colour(option(q, "color"), STDERR_FILENO));
     }
     return r < 0 ? r : result.status;
@@ -712,12 +753,14 @@ const aq_command aq_command_run = {
         "Time is virtual: sleeping costs nothing and is recorded. Ctrl-C ends COMMAND;\n"
         "what it did so far is told.",
     .options = options,
-    .examples =
-        "  aquarium run --quarantine -- python3 setup.py\n"
-        "  aquarium run --quarantine --events acts.jsonl -- npm install ./package\n"
-        "  aquarium run --quarantine --json --limit wall-ms=10000 -- ./tool | jq .summary\n",
+    .examples = "  aquarium run --quarantine -- python3 setup.py\n"
+                "  aquarium run --quarantine --events /tmp/acts.jsonl -- npm install ./package\n"
+                "  aquarium run --quarantine --json --limit wall-ms=10000 -- ./tool | jq .secrets\n"
+                "  aquarium run --quarantine --resolve api.example.org -- ./tool\n",
     .exits = "  the status of COMMAND; 128 + N when signal N ended it, or us\n"
              "  3    a limit ended it: what it would have done is not known\n"
+             "  126  COMMAND cannot be executed\n"
+             "  127  COMMAND is not inside\n"
              "  64   the command line was wrong\n"
              "  70   our own failure, also when output of COMMAND could not be passed on\n",
     .takes_command = true,

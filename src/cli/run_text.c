@@ -9,8 +9,18 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/looks.h"
+#include "cli/run_told.h"
 
-enum { ROWS = 8, WAITS = 60, PATH_SHOWN = 200, LINE_SHOWN = 160, FOLDER_SHOWN = 110 };
+enum {
+    ROWS = 8,
+    JOINED = 3,
+    WAITS = 60,
+    PATH_SHOWN = 200,
+    LINE_SHOWN = 160,
+    FOLDER_SHOWN = 110,
+    NAMES = 6,
+    ADDRESSES = 2
+};
 
 typedef struct face {
     FILE *to;
@@ -22,152 +32,13 @@ static void heading(const face *f, const char *title)
     fprintf(f->to, f->colour && *title ? "\033[1m%-10s\033[0m" : "%-10s", title);
 }
 
-/* What a row of a list is. Only what is told says something about this program and no other. */
-typedef enum row_class { TOLD, SYSTEM, PASSING, DULL } row_class;
-
-static bool begins_with_one(const char *path, const char *const *rows)
-{
-    for (; *rows; rows++)
-        if (strncmp(path, *rows, strlen(*rows)) == 0)
-            return true;
-    return false;
-}
-
-static const char *below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]) ? path + n : NULL;
-}
-
-/* Places that belong to the system and not to anybody: reading there says little. Every program
- * that resolves a name or speaks TLS reads the ones in /etc. */
-static bool of_the_system(const char *path)
-{
-    static const char *const roots[] = {"/usr/",
-                                        "/lib/",
-                                        "/lib64/",
-                                        "/bin/",
-                                        "/sbin/",
-                                        "/dev/",
-                                        "/etc/ld.so",
-                                        "/etc/nsswitch.conf",
-                                        "/etc/resolv.conf",
-                                        "/etc/host.conf",
-                                        "/etc/hosts",
-                                        "/etc/gai.conf",
-                                        "/etc/localtime",
-                                        "/etc/locale.alias",
-                                        "/etc/ssl/certs/",
-                                        "/etc/ssl/openssl.cnf",
-                                        "/etc/python3",
-                                        "/etc/selinux",
-                                        "/selinux",
-                                        NULL};
-
-    return begins_with_one(path, roots);
-}
-
-static bool has(const aq_summary_list *l, const char *text)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->rows[i].text, text) == 0)
-            return true;
-    return false;
-}
-
-static bool shown_inside(const aq_run_result *r, const char *path)
-{
-    for (size_t i = 0; i < r->share_count; i++) {
-        size_t n = strlen(r->shares[i].to);
-
-        if (strncmp(path, r->shares[i].to, n) == 0 && (path[n] == '/' || !path[n]))
-            return true;
-    }
-    return false;
-}
-
-/* Among five hundred files of a project the one key is what matters, so the home comes first. */
-static bool of_the_home(const aq_run_result *r, const char *path)
-{
-    size_t n = strlen(r->home);
-
-    return strncmp(path, r->home, n) == 0 && path[n] == '/' && !shown_inside(r, path);
-}
-
-/* Temporary files come and go with every compiler. These folders begin empty, so what was made and
- * removed there was never anybody's. */
-static bool passing(const aq_run_result *r, const char *path)
-{
-    static const char *const places[] = {"/tmp/", "/var/tmp/", "/dev/shm/", NULL};
-
-    return begins_with_one(path, places) && !shown_inside(r, path) &&
-           has(&r->summary->files_written, path) && has(&r->summary->files_removed, path);
-}
-
-static row_class any(const aq_run_result *r, const char *text)
-{
-    (void)r;
-    (void)text;
-    return TOLD;
-}
-
-static row_class host(const aq_run_result *r, const char *text)
-{
-    size_t len = strlen(text);
-    bool near = strncmp(text, "10.", 3) == 0 || strncmp(text, "192.168.", 8) == 0;
-
-    (void)r; /* that of /etc/resolv.conf inside */
-    return near && len > 3 && strcmp(text + len - 3, ":53") == 0 ? SYSTEM : TOLD;
-}
-
-static row_class written(const aq_run_result *r, const char *path)
-{
-    static const char *const nowhere[] = {"/dev/null", "/dev/tty", "/dev/zero", "/dev/full", NULL};
-
-    return passing(r, path) ? PASSING : begins_with_one(path, nowhere) ? DULL : TOLD;
-}
-
-static row_class removed(const aq_run_result *r, const char *path)
-{
-    return passing(r, path) ? DULL : TOLD; /* told as written */
-}
-
-/* /proc and /sys, of which what is not ordinary has a list of its own. */
-static bool of_the_kernel(const char *path)
-{
-    return below(path, "/proc") || below(path, "/sys");
-}
-
-static row_class read_there(const aq_run_result *r, const char *path)
-{
-    if (of_the_kernel(path))
-        return aq_look_ordinary(path, r->seed) ? SYSTEM : DULL;
-    return passing(r, path) ? DULL : of_the_system(path) ? SYSTEM : TOLD;
-}
-
-/* Programs try names until one fits; in their own folder and the system's that says nothing, and
- * neither does what they then made themselves. */
-static row_class absent(const aq_run_result *r, const char *path)
-{
-    bool dull = of_the_system(path) || of_the_kernel(path) || shown_inside(r, path) ||
-                strstr(path, "/.local/lib/python") || has(&r->summary->files_written, path) ||
-                has(&r->summary->files_read, path);
-
-    return dull ? DULL : TOLD;
-}
-
-static row_class denied(const aq_run_result *r, const char *path)
-{
-    (void)r;
-    return of_the_kernel(path) || strcmp(path, "/dev/tty") == 0 ? DULL : TOLD;
-}
-
 typedef struct list_face {
     const char *title, *none, *system, *passing;
-    row_class (*class)(const aq_run_result *r, const char *text);
+    aq_told (*class)(const aq_run_result *r, const char *text);
     bool counts; /* how often a row came says something */
     bool paths;
+    bool joined;                                                           /* many in one line */
+    void (*note)(const face *f, const aq_run_result *r, const char *text); /* behind a row */
 } list_face;
 
 /* Cuts at a character: compilers call each other with pages of arguments. */
@@ -185,14 +56,16 @@ static int line_length(const char *text)
 static void row(const face *f, const aq_run_result *r, const list_face *l, const char *title,
                 const aq_summary_row *w)
 {
-    const char *inner = l->paths ? below(w->text, r->home) : NULL;
+    const char *inner = l->paths ? aq_below(w->text, r->home) : NULL;
     const char *text = inner ? inner : w->text;
     int n = line_length(text);
 
     heading(f, title);
     fprintf(f->to, "%s%.*s%s", inner ? "~" : "", n, text, text[n] ? "…" : "");
-    if (l->counts && w->count > 1)
+    if ((l->counts || strstr(text, "://")) && w->count > 1)
         fprintf(f->to, "  ×%llu", (unsigned long long)w->count);
+    if (l->note)
+        l->note(f, r, w->text);
     fputc('\n', f->to);
 }
 
@@ -214,7 +87,7 @@ static size_t folder_length(const char *path)
 /* Names the files of one folder until the line is full. How many were told. */
 static size_t folder_row(const face *f, const aq_run_result *r, told *all, size_t first)
 {
-    const char *path = all->row[first]->text, *inner = below(path, r->home);
+    const char *path = all->row[first]->text, *inner = aq_below(path, r->home);
     size_t n = folder_length(path), count = 0, named = 0, width = 0;
 
     if (inner)
@@ -239,10 +112,42 @@ static size_t folder_row(const face *f, const aq_run_result *r, told *all, size_
     return count;
 }
 
+/* As many as fit into a few lines: none of them needs one of its own. */
+static size_t joined_rows(const face *f, const aq_run_result *r, const list_face *l,
+                          const told *all)
+{
+    size_t lines = 0, width = FOLDER_SHOWN, i = 0;
+
+    for (; i < all->count; i++) {
+        const char *path = all->row[i]->text, *inner = aq_below(path, r->home);
+        const char *text = inner ? inner : path;
+        int n = line_length(text);
+        size_t wide = (size_t)n + 3;
+
+        if (width + wide > FOLDER_SHOWN) {
+            if (lines == JOINED)
+                break;
+            if (lines)
+                fputs(",\n", f->to);
+            heading(f, lines++ ? "" : l->title);
+            width = 0;
+        } else {
+            fputs(", ", f->to);
+        }
+        fprintf(f->to, "%s%.*s%s", inner ? "~" : "", n, text, text[n] ? "…" : "");
+        width += wide;
+    }
+    if (i)
+        fputc('\n', f->to);
+    return i;
+}
+
 static size_t rows(const face *f, const aq_run_result *r, const list_face *l, told *all)
 {
     size_t lines = 0, count = 0;
 
+    if (l->joined)
+        return joined_rows(f, r, l, all);
     for (size_t i = 0; i < all->count && lines < ROWS; i++) {
         const char *title = lines ? "" : l->title;
 
@@ -275,19 +180,19 @@ static void rest(const face *f, const char *title, bool first, size_t count, con
 
 static void list(const face *f, const aq_run_result *r, const aq_summary_list *l, list_face how)
 {
-    size_t class[DULL + 1] = {0};
+    size_t class[AQ_TOLD_CLASSES] = {0};
     aq_auto_free told *all = aq_alloc(sizeof *all);
     uint64_t more;
     bool none;
 
     for (int others = 0; others < 2; others++)
         for (size_t i = 0; i < l->count; i++) {
-            row_class c = how.class(r, l->rows[i].text);
+            aq_told c = how.class(r, l->rows[i].text);
 
-            if (of_the_home(r, l->rows[i].text) == others)
+            if (aq_told_at_home(r, l->rows[i].text) == others)
                 continue;
             class[c]++;
-            if (c == TOLD)
+            if (c == AQ_TOLD_ROW)
                 all->row[all->count++] = &l->rows[i];
         }
     more = all->count - rows(f, r, &how, all) + l->more;
@@ -296,13 +201,112 @@ static void list(const face *f, const aq_run_result *r, const aq_summary_list *l
         heading(f, all->count ? "" : how.title);
         fprintf(f->to, "… and %llu more\n", (unsigned long long)more);
     }
-    rest(f, how.title, none, class[PASSING], how.passing);
-    none = none && !(how.passing && class[PASSING]);
-    rest(f, how.title, none, class[SYSTEM], how.system);
-    none = none && !(how.system && class[SYSTEM]);
+    rest(f, how.title, none, class[AQ_TOLD_PASSING], how.passing);
+    none = none && !(how.passing && class[AQ_TOLD_PASSING]);
+    rest(f, how.title, none, class[AQ_TOLD_SYSTEM], how.system);
+    none = none && !(how.system && class[AQ_TOLD_SYSTEM]);
     if (none && how.none) {
         heading(f, how.title);
         fprintf(f->to, "%s\n", how.none);
+    }
+}
+
+/* ---- hosts and secrets ---- */
+
+/* The addresses behind a name, each once whatever the port. */
+static void addresses_of(const face *f, const aq_summary_list *named, const char *host, size_t len)
+{
+    const char *last = "";
+    size_t last_len = 0, found = 0;
+
+    for (size_t i = 0; i < named->count; i++) {
+        const char *row = named->rows[i].text, *name = strchr(row, ' ');
+        const char *colon = name ? memrchr(row, ':', (size_t)(name - row)) : NULL;
+        size_t n = colon ? (size_t)(colon - row) : 0;
+
+        if (!n || strlen(name + 1) != len || strncmp(name + 1, host, len) != 0 ||
+            (n == last_len && strncmp(row, last, n) == 0))
+            continue;
+        last = row;
+        last_len = n;
+        if (found++ < ADDRESSES)
+            fprintf(f->to, "%s%.*s", found == 1 ? "  at " : ", ", (int)n, row);
+    }
+    if (found > ADDRESSES)
+        fputs(", …", f->to);
+}
+
+static void host_note(const face *f, const aq_run_result *r, const char *text)
+{
+    const aq_summary *s = r->summary;
+    const char *host;
+    size_t n = aq_host_of(text, &host);
+
+    addresses_of(f, &s->named, host, n);
+    if (!aq_listed(&s->names_absent, text))
+        return;
+    fputs("  does not exist here", f->to);
+    if (strcmp(s->names_absent.rows[0].text, text) == 0)
+        fprintf(f->to, "; to see what it would say there: --resolve %s", text);
+}
+
+static void names_of(const face *f, const aq_secret_row *row)
+{
+    for (size_t i = 0; i < row->name_count && i < NAMES; i++)
+        fprintf(f->to, "%s%s", i ? ", " : "", row->names[i]);
+    if (row->name_count > NAMES)
+        fprintf(f->to, " and %zu more", row->name_count - NAMES);
+}
+
+static void left_with(const face *f, const aq_secret_row *row, bool first)
+{
+    bool out = strcmp(row->where, "stdout") == 0;
+
+    heading(f, first ? "secrets" : "");
+    fputs(f->colour ? "\033[1;31m" : "", f->to);
+    if (row->act == AQ_SECRET_SENT)
+        fprintf(f->to, "sent to %.*s", line_length(row->where), row->where);
+    else
+        fprintf(f->to, "printed %s", out ? "to its output" : "as an error message");
+    fprintf(f->to, "%s: ", f->colour ? "\033[0m" : "");
+    names_of(f, row);
+    fputc('\n', f->to);
+}
+
+static void read_from(const face *f, const aq_run_result *r, bool first)
+{
+    const aq_secrets *s = r->secrets;
+    size_t count = aq_secrets_count(s, AQ_SECRET_READ), shown = 0;
+
+    if (!count)
+        return;
+    heading(f, first ? "secrets" : "");
+    fputs(f->colour ? "\033[1mread from\033[0m " : "read from ", f->to);
+    for (size_t i = 0; i < s->count && shown < NAMES; i++) {
+        const char *path = s->rows[i].where, *inner = aq_below(path, r->home);
+
+        if (s->rows[i].act == AQ_SECRET_READ)
+            fprintf(f->to, "%s%s%s", shown++ ? ", " : "", inner ? "~" : "", inner ? inner : path);
+    }
+    if (count > shown)
+        fprintf(f->to, " and %zu more files", count - shown);
+    fputc('\n', f->to);
+}
+
+/* What somebody who must decide in a minute asks first. */
+static void secrets(const face *f, const aq_run_result *r)
+{
+    size_t lines = 0;
+
+    if (!r->secrets)
+        return;
+    for (size_t i = 0; i < r->secrets->count; i++)
+        if (r->secrets->rows[i].act != AQ_SECRET_READ && lines < ROWS)
+            left_with(f, &r->secrets->rows[i], lines++ == 0);
+    read_from(f, r, lines == 0);
+    if (!r->secrets->count) {
+        heading(f, "secrets");
+        fputs("none read from files, none seen to leave\n", f->to);
     }
 }
 
@@ -426,6 +430,77 @@ static void waiting(const face *f, const aq_run_result *r)
             (unsigned long long)s->slept);
 }
 
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+/* Nothing of the command ran: the world could not start it. */
+static bool not_started(const aq_run_result *r)
+{
+    return r->observation->exit_kind == AQ_EXIT_STATUS && r->summary->processes.count == 0 &&
+           (r->observation->exit_value == NOT_FOUND ||
+            r->observation->exit_value == NOT_EXECUTABLE);
+}
+
+static void what_to_do(const face *f, const aq_run_result *r)
+{
+    aq_auto_buf outside = {0};
+
+    if (r->outside)
+        aq_text_quote_max(&outside, r->outside, strlen(r->outside), PATH_SHOWN);
+    heading(f, "");
+    if (r->observation->exit_value == NOT_EXECUTABLE)
+        fputs("a script that may not be executed needs its interpreter: -- python3 X, -- sh X\n",
+              f->to);
+    else if (r->outside && r->outside_shared)
+        fputs("the file is there, but not the interpreter or loader that it names\n", f->to);
+    else if (r->outside)
+        fprintf(f->to, "outside it is %s: name it so, and show its folder with --share\n",
+                aq_buf_str(&outside));
+    else if (strchr(r->command, ' '))
+        fputs("a line for the shell is written -- sh -c '…'\n", f->to);
+    else
+        fputs("inside are the programs of /usr and the current folder; --share shows others, and\n"
+              "          sh -c '…' runs the words of a shell\n",
+              f->to);
+}
+
+static void why_not_started(const face *f, const aq_run_result *r)
+{
+    bool found = r->observation->exit_value == NOT_EXECUTABLE || r->outside_shared;
+    aq_auto_buf name = {0};
+
+    aq_text_quote_max(&name, r->command, strlen(r->command), PATH_SHOWN);
+    heading(f, "ended");
+    fprintf(f->to, "before it began, with status %d: '%s' %s\n", r->observation->exit_value,
+            aq_buf_str(&name), found ? "cannot be executed" : "is not inside");
+    if (!r->folder_kept_out || r->outside)
+        what_to_do(f, r);
+}
+
+static void kept_out(const face *f, const aq_run_result *r)
+{
+    if (!r->folder_kept_out || r->status == 0)
+        return;
+    heading(f, "");
+    fprintf(f->to, "the current folder is not inside, since it is your home or /: change to the "
+                   "program's own\n");
+    heading(f, "");
+    fprintf(f->to, "folder, or name what it needs with --share\n");
+}
+
+static void hints(const face *f, const aq_run_result *r)
+{
+    if (r->input_unread) {
+        heading(f, "");
+        fputs("it read from an empty input; --stdin hands yours on\n", f->to);
+    }
+    if (r->record) {
+        heading(f, "");
+        fprintf(f->to,
+                "%s was written to a folder that is shared: the next run sees it and may differ\n",
+                r->record);
+    }
+}
+
 static void ending(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
@@ -460,14 +535,8 @@ static void ending(const face *f, const aq_run_result *r)
         fprintf(f->to, "this machine's clock had to decide who ran when: another run may differ\n");
     }
     left_out(f, r->held);
-    if (r->folder_kept_out && r->status != 0) {
-        heading(f, "");
-        fprintf(f->to,
-                "the current folder is not inside, since it is your home or /: change to the "
-                "program's own\n");
-        heading(f, "");
-        fprintf(f->to, "folder, or name what it needs with --share\n");
-    }
+    hints(f, r);
+    kept_out(f, r);
 }
 
 /* Places whose content is not told. */
@@ -504,31 +573,59 @@ static void held(const face *f, const aq_run_result *r)
             strcmp(c->rate, "none") == 0 ? "; no mechanism slows it down as asked" : "");
 }
 
+static void acts(const face *f, const aq_run_result *r)
+{
+    const aq_summary *s = r->summary;
+    const aq_summary_list looks = aq_looks(s, r->seed);
+
+    list(f, r, &s->processes,
+         (list_face){.title = "ran", .none = "nothing", .class = aq_told_all, .counts = true});
+    list(f, r, &s->hosts,
+         (list_face){.title = "hosts",
+                     .none = "none asked for or reached for",
+                     .system = "its name server",
+                     .class = aq_told_host,
+                     .note = host_note});
+    list(f, r, &s->listens, (list_face){.title = "listened", .class = aq_told_all});
+    list(f, r, &s->files_written,
+         (list_face){.title = "wrote",
+                     .none = "no file",
+                     .passing = "% temporary, removed again",
+                     .class = aq_told_written,
+                     .paths = true});
+    unread(f, r->observation);
+    list(f, r, &s->files_removed,
+         (list_face){.title = "removed", .class = aq_told_removed, .paths = true});
+    list(f, r, &s->files_denied,
+         (list_face){.title = "denied", .class = aq_told_denied, .paths = true});
+    list(f, r, &s->files_read,
+         (list_face){.title = "read",
+                     .none = "no file",
+                     .system = "% of the system",
+                     .class = aq_told_read,
+                     .paths = true});
+    list(f, r, &looks,
+         (list_face){.title = "looked at", .class = aq_told_all, .counts = true, .paths = true});
+    list(f, r, &s->files_absent,
+         (list_face){.title = "not there", .class = aq_told_absent, .paths = true, .joined = true});
+    sleeps(f, s);
+    list(f, r, &s->refused, (list_face){.title = "refused", .class = aq_told_all, .counts = true});
+}
+
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to)
 {
     face f = {to, colour};
-    const aq_summary *s = r->summary;
-    const aq_summary_list looks = aq_looks(s, r->seed);
     char hex[AQ_SHA256_HEX], start[AQ_TIME_LEN];
 
     fprintf(to, "\n");
+    if (not_started(r)) {
+        why_not_started(&f, r);
+        kept_out(&f, r);
+        return;
+    }
     ending(&f, r);
-    list(&f, r, &s->processes, (list_face){"ran", "nothing", NULL, NULL, any, true, false});
-    list(&f, r, &s->hosts,
-         (list_face){"hosts", "none asked for or reached for", "its name server", NULL, host, true,
-                     false});
-    list(&f, r, &s->listens, (list_face){"listened", NULL, NULL, NULL, any, false, false});
-    list(&f, r, &s->files_written,
-         (list_face){"wrote", "no file", NULL, "% temporary, removed again", written, false, true});
-    unread(&f, r->observation);
-    list(&f, r, &s->files_removed, (list_face){"removed", NULL, NULL, NULL, removed, false, true});
-    list(&f, r, &s->files_denied, (list_face){"denied", NULL, NULL, NULL, denied, false, true});
-    list(&f, r, &s->files_read,
-         (list_face){"read", "no file", "% of the system", NULL, read_there, false, true});
-    list(&f, r, &looks, (list_face){"looked at", NULL, NULL, NULL, any, true, true});
-    list(&f, r, &s->files_absent, (list_face){"not there", NULL, NULL, NULL, absent, false, true});
-    sleeps(&f, s);
-    list(&f, r, &s->refused, (list_face){"refused", NULL, NULL, NULL, any, true, false});
+    secrets(&f, r);
+    acts(&f, r);
     heading(&f, "held by");
     held(&f, r);
     heading(&f, "world");

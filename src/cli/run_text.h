@@ -6,6 +6,7 @@
 #include "model/observation.h"
 #include "model/summary.h"
 #include "sandbox/backend.h"
+#include "session/secrets.h"
 
 typedef struct aq_run_result {
     const aq_backend *backend;
@@ -15,8 +16,14 @@ typedef struct aq_run_result {
     int64_t start;    /* of its clock */
     const aq_observation *observation;
     const aq_summary *summary;
-    aq_digest canonical; /* the same for equal runs in equal worlds */
-    int status;          /* that the command line ends with */
+    const aq_secrets *secrets; /* NULL: the world has none */
+    const char *command;       /* as it was given */
+    const char *outside;       /* where a command that did not start lies on the host; or NULL */
+    bool outside_shared;       /* that place is inside too */
+    const char *record;        /* a record that was written where a next run sees it; or NULL */
+    bool input_unread;         /* there was input, it was not asked for, and the command read */
+    aq_digest canonical;       /* the same for equal runs in equal worlds */
+    int status;                /* that the command line ends with */
     const aq_limits *limits;
     const char *home; /* inside */
     const aq_share *shares;
@@ -36,3 +43,5 @@ bool aq_run_cut(const aq_run_result *r);
 bool aq_run_repeatable(const aq_run_result *r);
 /* A minute's reading: at most some rows of each list, the most telling first. */
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to);
+/* The object of --json. */
+json_t *aq_run_json(const aq_run_result *r);
