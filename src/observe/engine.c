@@ -738,5 +738,6 @@ void aq_tracer_free(aq_tracer *t)
     aq_disk_free(t);
     aq_texts_free(t);
     aq_reach_free(t);
+    aq_dumps_free(t);
     free(t);
 }

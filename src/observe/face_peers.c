@@ -197,7 +197,7 @@ size_t aq_face_socket(aq_tracer *t, uint8_t *m, size_t len)
 
 /* ---- order ---- */
 
-enum { KEY = 48, TOGETHER = 1024 };
+enum { KEY = 48 };
 
 typedef struct answer {
     uint8_t key[KEY];
@@ -248,17 +248,20 @@ static void key_of_neighbour(uint8_t *m, size_t len, uint8_t *key)
 
 void aq_face_order(uint8_t *data, size_t len, uint16_t type)
 {
-    aq_auto_free answer *all = aq_alloc(TOGETHER * sizeof *all);
+    aq_auto_free answer *all = NULL;
     aq_auto_free uint8_t *copy = aq_alloc(len + 1);
-    size_t count = 0, at = 0, end = 0;
+    size_t count = 0, cap = 0, at = 0, end = 0;
 
-    while (at + sizeof(struct nlmsghdr) <= len && count < TOGETHER) {
+    while (at + sizeof(struct nlmsghdr) <= len) {
         struct nlmsghdr h;
-        answer *a = &all[count];
+        answer *a;
 
         memcpy(&h, data + at, sizeof h);
         if (h.nlmsg_type != type || h.nlmsg_len < sizeof h || NLMSG_ALIGN(h.nlmsg_len) > len - at)
             break;
+        if (count == cap)
+            all = aq_realloc(all, cap = cap ? 2 * cap : 64, sizeof *all);
+        a = &all[count];
         *a = (answer){.at = at, .len = NLMSG_ALIGN(h.nlmsg_len)};
         if (type == RTM_NEWNEIGH)
             key_of_neighbour(data + at, h.nlmsg_len, a->key);
@@ -267,7 +270,8 @@ void aq_face_order(uint8_t *data, size_t len, uint16_t type)
         end = at += a->len;
         count++;
     }
-    qsort(all, count, sizeof *all, by_key);
+    if (count)
+        qsort(all, count, sizeof *all, by_key);
     memcpy(copy, data, end);
     for (size_t i = 0, to = 0; i < count; i++) {
         memcpy(data + to, copy + all[i].at, all[i].len);

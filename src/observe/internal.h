@@ -318,6 +318,7 @@ struct aq_tracer {
     uint8_t *vdso;            /* the library that programs get */
     struct aq_texts *texts;   /* of the machine that does not exist; face_proc.c */
     struct aq_reach *reach;   /* reach.h */
+    struct aq_dumps *dumps;   /* face_dump.c */
     aq_ended ended[AQ_ENDED]; /* the newest */
     uint32_t next_ended;
 };
@@ -369,6 +370,9 @@ void aq_face_connection(aq_tracer *t, aq_task *k, uint64_t at, size_t len); /* T
 
 /* face_net.c: what a netlink socket gave the task, without what tells of our cable. */
 void aq_face_netlink(aq_tracer *t, aq_task *k, long *result);
+/* face_dump.c: a list of sockets is read that takes many messages. RUN: the kernel may answer. */
+aq_step aq_dump_read(aq_tracer *t, aq_task *k, const aq_fd *f);
+void aq_dumps_free(aq_tracer *t);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
 

@@ -242,6 +242,8 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     }
     if (writes && what->kind == AQ_FD_DEVICE && aq_terminal_write(t, k, what) == AQ_STEP_DONE)
         return AQ_STEP_DONE;
+    if (!writes && what->family == AF_NETLINK && aq_dump_read(t, k, what) == AQ_STEP_DONE)
+        return AQ_STEP_DONE;
     if (never_waits(k))
         return AQ_STEP_RUN;
     if (aq_reach_reads(k) && aq_reach_is_out(t, what))

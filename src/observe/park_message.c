@@ -135,6 +135,8 @@ aq_step aq_try_message(aq_tracer *t, aq_task *k)
 
     if (aq_reach_reads(k) && aq_reach_is_out(t, what))
         return aq_reach_read(t, k);
+    if (!sends(k->nr) && what->family == AF_NETLINK && aq_dump_read(t, k, what) == AQ_STEP_DONE)
+        return AQ_STEP_DONE;
     if (sends(k->nr) && (flags & MSG_FASTOPEN) && what->stream &&
         what->family != AF_UNIX) /* a connect by another name */
         return aq_refuse(k, EOPNOTSUPP, "fastopen.refused");
