@@ -9,14 +9,28 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const paths[] = {
-    "/proc/3005/status",    "/proc/3005/stat",
-    "/proc/3005/statm",     "/proc/3005/io",
-    "/proc/3005/sched",     "/proc/3005/maps",
-    "/proc/3005/smaps",     "/proc/3005/smaps_rollup",
-    "/proc/3005/numa_maps", "/proc/3005/oom_score",
-    "/proc/vmstat",         "/proc/3005/net/tcp",
-    "/proc/3005/net/unix",  "/proc/meminfo",
+    "/proc/3005/status",
+    "/proc/3005/stat",
+    "/proc/3005/statm",
+    "/proc/3005/io",
+    "/proc/3005/sched",
+    "/proc/3005/maps",
+    "/proc/3005/smaps",
+    "/proc/3005/smaps_rollup",
+    "/proc/3005/numa_maps",
+    "/proc/3005/oom_score",
+    "/proc/vmstat",
+    "/proc/3005/net/tcp",
+    "/proc/3005/net/unix",
+    "/proc/meminfo",
     "/proc/3005/mountinfo",
+    "/proc/3005/net/sockstat",
+    "/proc/3005/net/protocols",
+    "/proc/3005/net/stat/rt_cache",
+    "/proc/3005/net/if_inet6",
+    "/proc/3005/net/igmp6",
+    "/proc/3005/net/ipv6_route",
+    "/proc/3005/net/snmp6",
 };
 
 static uint64_t same(void *arg, const char *name, uint64_t device, uint64_t inode)

@@ -65,7 +65,8 @@ static void finish(aq_tracer *t, aq_task *k, long result)
         d->note(t, k, result);
     if (t->disk && result >= 0)
         aq_times_done(t, k, result);
-    if ((result == -ENOSPC || result == -EDQUOT || result == -EFBIG) && t->plan.full)
+    if ((result == -ENOSPC || result == -EDQUOT || (result == -EFBIG && !k->proc->short_files)) &&
+        t->plan.full)
         t->plan.full(t->plan.arg, k->nr, (int)-result);
     k->row = NULL;
     k->trying = false;
@@ -354,6 +355,7 @@ static void on_event_stop(aq_tracer *t, aq_task *k, int sig)
     bool looking = k->looking;
 
     k->looking = false;
+    t->signals |= !looking; /* the parent is told by one */
     if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
         t->activity++;
         k->state = AQ_TASK_HALTED;
@@ -498,24 +500,6 @@ bool aq_engine_inject(aq_task *k, uint64_t at, long nr, const uint64_t args[6], 
 
 /* ---- the loop ---- */
 
-static bool sleeps_in_call(const aq_task *k)
-{
-    char path[64], text[512];
-    const char *state;
-    FILE *f;
-    size_t n;
-
-    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), k->tid);
-    f = fopen(path, "re");
-    if (!f)
-        return false;
-    n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    state = strrchr(text, ')');
-    return state && state[1] == ' ' && state[2] == 'S';
-}
-
 /* The wall clock says that a task has run for a while without a stop. */
 static void on_tick(aq_tracer *t, aq_task *k)
 {
@@ -527,7 +511,7 @@ static void on_tick(aq_tracer *t, aq_task *k)
             .pump) /* output is passed on while it computes; that lets nobody go on (park_io.c) */
         t->plan.pump(t->plan.arg, 0);
     k->ticks++;
-    k->asleep = k->ticks > 1 && k->wants_exit && sleeps_in_call(k) ? k->asleep + 1 : 0;
+    k->asleep = k->ticks > 1 && k->wants_exit && aq_task_letter(k) == 'S' ? k->asleep + 1 : 0;
     if (k->asleep >= BLOCKED_TICKS) {
         k->asleep = 0;
         /* Nobody knew that it would wait: who runs next is the wall clock's doing. */

@@ -278,6 +278,17 @@ static uint64_t true_most(const aq_proc *p, int resource)
     return most;
 }
 
+/* A limit of the program's own: what it meets then is its own doing, not ours. */
+static void own_limit(const limit_call *c, uint64_t new, uint64_t most)
+{
+    bool *own = c->resource == RLIMIT_FSIZE ? &c->target->short_files
+                : c->resource == RLIMIT_CPU ? &c->target->short_work
+                                            : NULL;
+
+    if (own && new != most)
+        *own = new < most;
+}
+
 /* The kernel gets as much of it as the sandbox allows; the program believes that it got all. */
 static aq_step set_limit(aq_task *k, const limit_call *c, const uint64_t new[2])
 {
@@ -288,6 +299,7 @@ static aq_step set_limit(aq_task *k, const limit_call *c, const uint64_t new[2])
     most = true_most(c->target, c->resource);
     v[0] = new[0] < most ? new[0] : most;
     v[1] = new[1] < most ? new[1] : most;
+    own_limit(c, new[0], most);
     if (!aq_tracee_save(k, c->given, sizeof v) || !aq_tracee_put(k, c->given, v, sizeof v))
         return aq_answer(k, -EFAULT);
     if (k->nr == AQ_NR_prlimit64)
@@ -300,8 +312,11 @@ aq_step aq_try_rlimit(aq_tracer *t, aq_task *k)
     limit_call c = limit_of(t, k);
     uint64_t new[2], (*own)[2];
 
-    if (!t->plan.machine)
+    if (!t->plan.machine) {
+        if (c.given && c.target && aq_tracee_get(k, c.given, new, sizeof new))
+            own_limit(&c, new[0], true_most(c.target, c.resource));
         return k->nr == AQ_NR_getrlimit ? AQ_STEP_GO : aq_try_limit(t, k);
+    }
     if (c.resource < 0 || c.resource >= LIMITS)
         return aq_answer(k, -EINVAL);
     if (!c.target)

@@ -28,6 +28,7 @@
 #include "veil/actors.h"
 #include "veil/devices.h"
 #include "veil/kernel.h"
+#include "veil/veil.h"
 
 enum {
     CHUNK = 64 << 10,
@@ -261,6 +262,11 @@ static bool below_dev(const char *folder, const char *name, char path[static DEV
            snprintf(path, DEVICE_PATH, "%s/%s", folder, name) < DEVICE_PATH;
 }
 
+static bool is_proc_folder(const char *folder)
+{
+    return strncmp(folder, "/proc", 5) == 0 && (folder[5] == '/' || !folder[5]);
+}
+
 static bool is_hidden(const aq_tracer *t, const char *folder, const char *name)
 {
     const char *lacks = aq_kernel_lacks(folder);
@@ -268,6 +274,9 @@ static bool is_hidden(const aq_tracer *t, const char *folder, const char *name)
 
     if (lacks && strcmp(name, lacks) == 0)
         return true;
+    if (is_proc_folder(folder))
+        return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+               aq_veil_of_host(path);
     return below_dev(folder, name, path) && aq_veil_no_device(t->plan.machine, path);
 }
 
@@ -444,14 +453,15 @@ aq_step aq_try_list(aq_tracer *t, aq_task *k)
 
 /* ---- the kernel's answer ---- */
 
-static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text, size_t len)
+/* How much of it is left: what is not there goes. */
+static size_t rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text, size_t len)
 {
-    size_t skip = k->nr == AQ_NR_getdents ? NAME_OLD : NAME_64;
+    size_t skip = k->nr == AQ_NR_getdents ? NAME_OLD : NAME_64, kept = 0;
     bool plain = !aq_disk_mounted(t, f->name, NULL);
     struct stat folder;
 
     if (fstat(fd, &folder) != 0)
-        return;
+        return len;
     for (size_t at = 0; at + skip < len;) {
         const char *number;
         uint64_t ino;
@@ -461,14 +471,19 @@ static void rewrite(aq_tracer *t, aq_task *k, const aq_fd *f, int fd, char *text
         memcpy(&ino, d, 8);
         memcpy(&reclen, d + 16, 2);
         if (reclen <= skip || reclen > len - at || !memchr(d + skip, '\0', reclen - skip))
-            return;
+            return len;
+        at += reclen;
+        if (is_hidden(t, f->name, d + skip))
+            continue;
         number = aq_actors_thread(f->name, d + skip);
         if (number && strlen(number) + (k->nr == AQ_NR_getdents ? 2 : 1) <= reclen - skip)
             memcpy(d + skip, number, strlen(number) + 1);
         ino = shown(t, fd, &folder, f->name, d + skip, ino, plain, false);
         memcpy(d, &ino, 8);
-        at += reclen;
+        memmove(text + kept, d, reclen);
+        kept += reclen;
     }
+    return kept;
 }
 
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result)
@@ -485,7 +500,7 @@ aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result)
     len = (size_t)*result;
     text = aq_alloc(len);
     if (mine >= 0 && aq_tracee_get(k, aq_regs_arg(k, 1), text, len))
-        rewrite(t, k, f, mine, text, len);
+        *result = (long)rewrite(t, k, f, mine, text, len);
     else /* it is not shown as it is */
         *result = -ENOMEM;
     aq_tracee_put(k, aq_regs_arg(k, 1), text, len);

@@ -16,6 +16,7 @@
 #include "observe/disk.h"
 #include "veil/devices.h"
 #include "veil/kernel.h"
+#include "veil/veil.h"
 
 enum {
     USER = 1000,    /* inside */
@@ -365,7 +366,7 @@ aq_step aq_try_stat(aq_tracer *t, aq_task *k)
         return AQ_STEP_RUN;
     if (l->quiet && is_empty_path(k) && aq_arg_int(k, 0) >= 0)
         return answer_fd(t, k, aq_arg_int(k, 0));
-    if (l->seen && aq_veil_no_device(t->plan.machine, l->name))
+    if (l->seen ? aq_veil_no_device(t->plan.machine, l->name) : aq_veil_of_host(l->path))
         return aq_answer(k, -ENOENT);
     return l->seen ? answer(t, k, l->name, &l->what) : AQ_STEP_RUN;
 }

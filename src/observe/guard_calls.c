@@ -73,6 +73,9 @@ aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
 
     if (request == TIOCSTI || request == TIOCLINUX)
         return aq_refuse(k, EPERM, "terminal.refused");
+    /* Whoever makes a terminal unlocks it. */
+    t->unsent |= request == FIOASYNC || request == FIOSETOWN || request == SIOCSPGRP ||
+                 request == TIOCSPTLCK;
     if (_IOC_TYPE(request) == 'R' && aq_entropy_control(t, k, request, &answer))
         return aq_answer(k, answer);
     if (request >= SIOCGIFNAME && request <= SIOCDEVPRIVATE + 15) /* any socket may be asked */

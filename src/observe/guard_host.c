@@ -30,10 +30,25 @@ aq_step aq_try_file_lock(aq_tracer *t, aq_task *k)
     return of_host(fd) ? aq_answer(k, 0) : aq_try_lock(t, k);
 }
 
+/* From here on signals come that nobody sends by a call. */
+static bool asks_for_signals(const aq_task *k)
+{
+    switch (aq_arg_int(k, 1)) {
+    case F_SETOWN:
+    case F_SETOWN_EX:
+    case F_SETSIG:
+    case F_NOTIFY:
+        return true;
+    default:
+        return aq_arg_int(k, 1) == F_SETFL && (aq_arg_int(k, 2) & O_ASYNC);
+    }
+}
+
 aq_step aq_try_fcntl(aq_tracer *t, aq_task *k)
 {
     aq_auto_fd int fd = -1;
 
+    t->unsent |= asks_for_signals(k);
     /* A lease makes somebody else's open wait in the kernel, by the host's clock. */
     if (aq_arg_int(k, 1) == F_SETLEASE && aq_arg_int(k, 2) != F_UNLCK)
         return aq_refuse(k, EINVAL, "lease.refused");

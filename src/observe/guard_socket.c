@@ -132,10 +132,29 @@ static aq_step try_socket_option(aq_tracer *t, aq_task *k)
 /* What the machine's kernel controls streams by; in truth they have the plain one (net.c). */
 static const char control[16] = "cubic";
 
+/* What is held back until there is more the kernel sends after a fifth of a second of the host's.
+ * So it is said to be held back, and sent at once: where a segment ends tells nobody anything. */
+static aq_step try_cork(aq_tracer *t, aq_task *k)
+{
+    aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
+    int value = 0;
+
+    if (!f || f->kind != AQ_FD_SOCKET || !f->stream || f->family == AF_UNIX ||
+        aq_arg_int(k, 4) < (int)sizeof value)
+        return AQ_STEP_RUN; /* the kernel says why not */
+    if (!aq_tracee_get(k, aq_regs_arg(k, 3), &value, sizeof value))
+        return aq_answer(k, -EFAULT);
+    f->corked = value != 0;
+    return aq_answer(k, 0);
+}
+
 /* A connection that begins with its first bytes is made by a call that is no connect. */
-static aq_step try_stream_option(const aq_tracer *t, aq_task *k)
+static aq_step try_stream_option(aq_tracer *t, aq_task *k)
 {
     char name[sizeof "cubic"] = "";
+
+    if (aq_arg_int(k, 2) == TCP_CORK)
+        return try_cork(t, k);
 
     if (aq_arg_int(k, 2) == TCP_FASTOPEN_CONNECT)
         return aq_refuse(k, EOPNOTSUPP, "fastopen.refused");
@@ -164,7 +183,8 @@ static bool tells(const aq_task *k)
     int option = aq_arg_int(k, 2);
 
     if (aq_arg_int(k, 1) == IPPROTO_TCP)
-        return option == TCP_INFO || option == TCP_TIMESTAMP || option == TCP_CONGESTION;
+        return option == TCP_INFO || option == TCP_TIMESTAMP || option == TCP_CONGESTION ||
+               option == TCP_CORK;
     return aq_arg_int(k, 1) == SOL_SOCKET &&
            (option == SO_COOKIE || option == COOKIE_OF_NETWORK || option == SO_INCOMING_CPU);
 }
@@ -215,7 +235,9 @@ aq_step aq_after_sockopt(aq_tracer *t, aq_task *k, long *result)
         aq_tracee_put(k, aq_regs_arg(k, 3), control, len < sizeof control ? len : sizeof control);
         return AQ_STEP_RUN;
     }
-    if (level == IPPROTO_TCP)
+    if (level == IPPROTO_TCP && option == TCP_CORK)
+        value = aq_fd_of(t, k, aq_arg_int(k, 0))->corked;
+    else if (level == IPPROTO_TCP)
         value = aq_clock_now(t, CLOCK_MONOTONIC) / 1000000;
     else if (option == SO_COOKIE)
         value = cookie(t, k);

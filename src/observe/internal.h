@@ -232,6 +232,7 @@ typedef struct aq_fd {
     uint64_t read, written;          /* bytes, since it was first seen here */
     bool reads, writes, maps, lists; /* that it was used so has become an event */
     bool stream;                     /* a socket without message borders */
+    bool corked;                     /* it believes to hold back what it sends */
     int family;                      /* of a socket */
     uint16_t port, own_port;         /* of a socket's peer, and its own */
     const struct aq_veil *veil;      /* its text is ours; face_proc.c */
@@ -254,6 +255,8 @@ struct aq_proc {
     uint64_t stack_limit[2];   /* soft, hard: while it is another for an exec; slide.c */
     uint64_t vdso, vdso_bytes; /* our library in its memory; 0: there is none */
     bool undumpable;           /* asked to be: PR_SET_DUMPABLE, which the kernel is not told */
+    bool short_files;          /* a limit of its own on files is less than the sandbox's */
+    bool short_work;           /* and one on processor time, which the host's clock measures */
     bool split;                /* some of its threads have descriptor tables of their own */
     struct aq_flood_table *flood;
     aq_fd fds[AQ_FD_SLOTS];
@@ -299,6 +302,9 @@ struct aq_tracer {
     uint64_t activity; /* grows with everything that could let a parked call go on */
     uint64_t runs;     /* times that a task was let go: it may write what others look at */
     bool signals;      /* somebody may have a signal to take */
+    bool unsent;       /* signals may come that no call sends: by a descriptor or a terminal */
+    bool killing;      /* what dies now a call has killed */
+    int typed;         /* looks left after somebody typed, which a terminal hears a little later */
     bool named_pipes;  /* there may be some; park_open.c */
     bool moves_each;   /* the kernel moves one mapping at a time only */
     bool lingers;      /* some socket may want to wait in close */
@@ -446,6 +452,7 @@ void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former); /* exec by a thre
 void aq_task_kill_all(aq_tracer *t);
 void aq_task_bury(aq_tracer *t, aq_task *k,
                   int status);         /* frees it; the last one ends its process */
+char aq_task_letter(const aq_task *k); /* as /proc says: S, t, Z …; 0: it is gone */
 void aq_task_reap_dying(aq_tracer *t); /* waits for those that SIGKILL has reached */
 
 /* engine.c */

@@ -80,6 +80,7 @@ static aq_step try_pages(aq_tracer *t, aq_task *k)
 aq_step aq_try_copy(aq_tracer *t, aq_task *k)
 {
     ends e = ends_of(k->nr);
+    const aq_fd *into;
     int flags = k->nr == SYS_vmsplice ? 3 : e.flags;
 
     k->waits = flags < 0 || !(aq_regs_arg(k, flags) & SPLICE_F_NONBLOCK);
@@ -93,10 +94,13 @@ aq_step aq_try_copy(aq_tracer *t, aq_task *k)
         return later(t, k);
     if (aq_entropy_copy(t, k, (int)aq_regs_arg(k, e.from), (int)aq_regs_arg(k, e.into)))
         return AQ_STEP_RUN;
-    if (k->nr == SYS_splice && aq_fd_of(t, k, (int)aq_regs_arg(k, e.into))->kind == AQ_FD_SOCKET)
+    into = aq_fd_of(t, k, (int)aq_regs_arg(k, e.into));
+    if (k->nr == SYS_splice && into->kind == AQ_FD_SOCKET)
         aq_keep_piped(k, (int)aq_regs_arg(k, e.from));
-    if (flags >= 0)
-        aq_regs_set_arg(k, flags, aq_regs_arg(k, flags) | SPLICE_F_NONBLOCK);
+    if (flags >= 0) /* a stream is not to wait for more, see aq_try_message */
+        aq_regs_set_arg(k, flags,
+                        (aq_regs_arg(k, flags) | SPLICE_F_NONBLOCK) &
+                            ~(uint64_t)(into->stream ? SPLICE_F_MORE : 0));
     else if (k->done)
         aq_regs_set_arg(k, 3, aq_regs_arg(k, 3) - k->done);
     return AQ_STEP_RUN;

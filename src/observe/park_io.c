@@ -4,9 +4,11 @@
  * Messages of sockets are in park_message.c. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/major.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,6 +21,8 @@ enum {
     SMALL = 4096, /* a ready pipe takes this much without waiting */
     VECTORS = 1024,
     CHUNK = 64, /* vectors that are read at once */
+    MASTER = 2, /* /dev/ptmx */
+    TYPED = 20, /* looks, a millisecond each */
 };
 
 static bool is_write(long nr)
@@ -201,14 +205,23 @@ static bool never_waits(const aq_task *k)
     return (k->nr == SYS_preadv2 || k->nr == SYS_pwritev2) && (aq_regs_arg(k, 5) & RWF_NOWAIT);
 }
 
+static bool is_terminal(const aq_fd *what)
+{
+    return what->kind == AQ_FD_DEVICE &&
+           (major(what->device) == TTYAUX_MAJOR ||
+            (major(what->device) >= UNIX98_PTY_SLAVE_MAJOR &&
+             major(what->device) < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT));
+}
+
 /* Only the call itself can tell whether it waits: a signalfd looks at the signals of whoever asks,
  * an eventfd may be too full for this number only, a socket that says that it is full still takes
- * what is small, and a named pipe whose writer was gone before its reader had opened it tells no
- * end. */
+ * what is small, a named pipe whose writer was gone before its reader had opened it tells no end,
+ * and a terminal stops whoever reads in the background. */
 static bool cannot_be_asked(const aq_tracer *t, const aq_fd *what, bool writes)
 {
     return what->kind == AQ_FD_OTHER || (writes && what->kind == AQ_FD_SOCKET) ||
-           (!writes && what->kind == AQ_FD_PIPE && t->named_pipes);
+           (!writes && what->kind == AQ_FD_PIPE && t->named_pipes) ||
+           (!writes && is_terminal(what));
 }
 
 /* How full our own end of its output is depends on when we last looked there. A write that could
@@ -246,6 +259,8 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
         return AQ_STEP_DONE;
     if (never_waits(k))
         return AQ_STEP_RUN;
+    if (writes && what->device == makedev(TTYAUX_MAJOR, MASTER))
+        t->typed = TYPED;
     if (aq_reach_reads(k) && aq_reach_is_out(t, what))
         return aq_reach_read(t, k);
     out = aq_reach_flow(t, what);

@@ -141,6 +141,11 @@ aq_step aq_try_message(aq_tracer *t, aq_task *k)
         what->family != AF_UNIX) /* a connect by another name */
         return aq_refuse(k, EOPNOTSUPP, "fastopen.refused");
     out = aq_reach_flow(t, what);
+    /* A stream that waits for more sends by the host's clock: here it never waits. */
+    if (sends(k->nr) && (flags & MSG_MORE) && what->stream && what->family != AF_UNIX) {
+        flags &= ~(uint64_t)MSG_MORE;
+        aq_regs_set_arg(k, flags_at(k->nr), flags);
+    }
 
     k->waits = !(flags & (MSG_DONTWAIT | own));
     if (!k->waits) {

@@ -25,6 +25,7 @@
 #include "observe/disk.h"
 #include "observe/reach.h"
 #include "veil/devices.h"
+#include "veil/veil.h"
 
 static uint64_t flags_of(aq_task *k)
 {
@@ -114,6 +115,8 @@ static long refused(const aq_tracer *t, aq_task *k, const char *name)
     uint64_t flags = flags_of(k);
     aq_device device;
 
+    if (aq_veil_of_host(name))
+        return -ENOENT;
     if (strncmp(name, "/dev/", 5) != 0 || (flags & O_PATH))
         return 0;
     if (aq_veil_no_device(t->plan.machine, name) && !(flags & O_CREAT))

@@ -174,7 +174,7 @@ aq_task *aq_sched_next(aq_tracer *t)
 
         aq_timer_fire(t);
         expire_all(t);
-        if (t->signals)
+        if (t->signals || t->unsent)
             aq_signals_check(t);
         k = first_that(t, over ? may_go : is_ready);
         if (!k)
@@ -257,7 +257,13 @@ bool aq_sched_idle(aq_tracer *t)
         return true;
     if (pump(t, 0) > 0 || aq_reach_step(t, next))
         return true;
-    next = aq_sched_moment(t);                        /* it may want another */
+    next = aq_sched_moment(t); /* it may want another */
+    if (t->typed > 0) { /* by a worker of the kernel: a key may be a signal, or come back as echo */
+        t->typed--;
+        t->activity++;
+        usleep(1000);
+        return true;
+    }
     if (t->waking > 0 && any_in(t, AQ_TASK_HALTED)) { /* it must run a little to tell */
         t->waking--;
         usleep(100);

@@ -190,6 +190,8 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
             return;
         }
     }
+    if (sig == SIGXCPU && s.si_code == SI_KERNEL)
+        aq_preempted(t, k, "limit");
     aq_timer_delivers(t, k, &s);
     aq_decode_signal(t, k, &s);
     k->signal = sig;
@@ -206,7 +208,9 @@ aq_step aq_after_kill(aq_tracer *t, aq_task *k, long *result)
         t->activity++;
         if ((int)aq_regs_arg(k, at) == SIGCONT)
             t->waking = WAKING;
+        t->killing = true;
         aq_task_reap_dying(t);
+        t->killing = false;
     }
     return AQ_STEP_RUN;
 }

@@ -54,6 +54,8 @@ aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent)
     if (parent)
         memcpy(p->stack_limit, parent->stack_limit, sizeof p->stack_limit);
     p->filtered = parent && parent->filtered;
+    p->short_files = parent && parent->short_files;
+    p->short_work = parent && parent->short_work;
     p->vdso = parent ? parent->vdso : 0;
     p->ordinal = t->next_proc++;
     p->parent = parent ? parent->ordinal : 0;
@@ -150,6 +152,9 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     for (aq_proc *q = t->procs; q; q = q->next)
         if (q->vforked == k)
             q->vforked = NULL;
+    if (p->tasks == 1 && p->short_work && !t->killing && WIFSIGNALED(status) &&
+        WTERMSIG(status) == SIGKILL)
+        aq_preempted(t, k, "limit"); /* the kernel ended it when its time was used up */
     unlink_task(t, k);
     t->activity++;
     t->signals = true;
@@ -166,12 +171,36 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     free_proc(t, p);
 }
 
+char aq_task_letter(const aq_task *k)
+{
+    char path[64], text[512];
+    const char *state;
+    FILE *f;
+    size_t n;
+
+    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), k->tid);
+    f = fopen(path, "re");
+    if (!f)
+        return 0;
+    n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    state = strrchr(text, ')');
+    return (char)(state && state[1] == ' ' ? state[2] : 0);
+}
+
 /* ptrace refuses a stopped task that SIGKILL has woken: it is on its way out, and its status comes.
- * A leader comes last, since the kernel reports it after its threads. */
+ * A leader comes last, since the kernel reports it after its threads. One that job control has
+ * halted it refuses always; whoever does not stand still any more there has news. */
 static bool dying(const aq_task *k)
 {
     uint64_t mask;
 
+    if (k->state == AQ_TASK_HALTED) {
+        char state = aq_task_letter(k);
+
+        return state != 't' && state != 'T';
+    }
     return k->state != AQ_TASK_RUNNING && k->state != AQ_TASK_KERNEL &&
            ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask) != 0 && errno == ESRCH;
 }

@@ -1,5 +1,6 @@
 /* See devices.h. */
 #include "veil/devices.h"
+#include "veil/veil.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -105,7 +106,7 @@ bool aq_veil_no_device(const aq_machine *m, const char *path)
     bool nvme = !disk || strncmp(disk, "nvme", 4) == 0;
 
     if (strncmp(path, folder, sizeof folder - 1) != 0)
-        return false;
+        return aq_veil_of_host(path);
     path += sizeof folder - 1;
     if (strncmp(path, "disk/by-path/", 13) == 0 || strncmp(path, "block/259:", 10) == 0 ||
         strncmp(path, "disk/by-diskseq/", 16) == 0)

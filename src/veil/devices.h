@@ -17,7 +17,8 @@ typedef struct aq_device {
 
 /* By its absolute path. False: it is none of these, or this machine has it not. */
 bool aq_veil_device(const aq_machine *m, const char *path, aq_device *ret);
-/* Is it a disk, or the name of one, that this machine has not? */
+/* Is it a disk, or the name of one, that this machine has not, or a file that tells of the host's
+ * (aq_veil_of_host)? */
 bool aq_veil_no_device(const aq_machine *m, const char *path);
 /* Calls `each` for every name below /dev that has a row, of all machines. */
 void aq_veil_devices(void (*each)(void *arg, const char *name), void *arg);

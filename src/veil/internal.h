@@ -22,6 +22,10 @@ aq_veil_maker aq_make_meminfo, aq_make_cpuinfo, aq_make_stat, aq_make_uptime, aq
     aq_make_io, aq_make_sched, aq_make_schedstat, aq_make_limits, aq_make_oom, aq_make_maps,
     aq_make_smaps, aq_make_rollup, aq_make_numa, aq_make_filenr, aq_make_zoneinfo,
     aq_make_buddyinfo, aq_make_modules;
+aq_veil_maker aq_make_softnet, aq_make_sockstat, aq_make_protocols,
+    aq_make_net_rows; /* net_counts.c */
+aq_veil_maker aq_make_net_ordered, aq_make_net_ways, aq_make_net_groups,
+    aq_make_snmp6;              /* net_six.c */
 aq_veil_maker aq_make_packages; /* kernel.c */
 aq_veil_maker aq_make_log;      /* dates.c */
 

@@ -273,6 +273,7 @@ static bool same(const char *row, const char *path)
 
 /* One for all files of /sys, one for those of actors: which it is the scene says. */
 static const aq_veil sys_file = {.path = ""}, actor_file = {.path = ""};
+static const aq_veil no_file = {.path = "", .text = ""};
 /* Files of the disk. */
 static const aq_veil kept[] = {
     {.path = "/var/lib/dpkg/status", .maker = aq_make_packages, .truth = true},
@@ -282,6 +283,22 @@ static const aq_veil kept[] = {
     {.path = "/var/log/apt/history.log", .maker = aq_make_log, .truth = true},
 };
 
+bool aq_veil_of_host(const char *path)
+{
+    static const char *const below[] = {"fs/ext4/",  "fs/jbd2/", "fs/xfs/", "fs/nfsd/",
+                                        "fs/btrfs/", "bus/pci/", "scsi/",   "asound/"};
+
+    if (strncmp(path, proc, sizeof proc - 1) != 0)
+        return false;
+    path += sizeof proc - 1;
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        if (strncmp(path, below[i], strlen(below[i])) == 0)
+            return true;
+    if (strncmp(path, "irq/", 4) == 0) /* one of them; their default is no secret */
+        return path[4] >= '0' && path[4] <= '9';
+    return strcmp(path, "config.gz") == 0;
+}
+
 const aq_veil *aq_veil_of(const char *path, bool actors)
 {
     static const char of_process[] = "PID";
@@ -289,6 +306,8 @@ const aq_veil *aq_veil_of(const char *path, bool actors)
     unsigned cpu;
     int pid, tid;
 
+    if (aq_veil_of_host(path))
+        return &no_file;
     if (aq_sys_text(NULL, path, &cpu))
         return &sys_file;
     for (size_t i = 0; strncmp(path, "/var/l", 6) == 0 && i < sizeof kept / sizeof *kept; i++)

@@ -62,6 +62,9 @@ typedef struct aq_veil aq_veil;
 /* `path`: absolute, as the kernel names an open file. `actors`: numbers of actors (actors.h) mean
  * them. NULL: what is there may be read as it is. */
 const aq_veil *aq_veil_of(const char *path, bool actors);
+/* Does it tell of the host's disks, buses or kernel, and of nothing that a machine must have? Such
+ * a file is not there; whoever holds one all the same reads nothing. */
+bool aq_veil_of_host(const char *path);
 /* Is its text made of the kernel's? Otherwise that need not be read. */
 bool aq_veil_needs_truth(const aq_veil *v);
 /* Puts what the program sees into `ret`, which is emptied first. */

@@ -110,6 +110,29 @@ def test_compare_says_what_may_not_repeat(place, tmp_path):
     assert not said["a"]["repeatable"] and not said["b"]["repeatable"]
 
 
+LIMITED = {"the signal": ("ulimit -St 1; trap 'exit 5' XCPU; while :; do :; done", 5),
+           "the end": ("ulimit -t 1; while :; do :; done", 137)}
+
+
+@pytest.mark.parametrize("how", LIMITED)
+def test_a_limit_on_work_is_not_repeatable(place, how):
+    """The program set it for itself, and the host's clock says when it is met."""
+    command, status = LIMITED[how]
+    said = report(place, "bash", "-c", command)
+    assert said["exit_status"] == status and said["not_repeatable"] == ["limit"]
+
+
+def test_a_limit_that_is_not_met_changes_nothing(place):
+    said = report(place, "bash", "-c", "ulimit -t 100; sleep 9 & kill -9 $!; wait $!")
+    assert said["exit_status"] == 137 and said["repeatable"]
+
+
+def report(place, *words):
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--json", "--", *words], cwd=place,
+                          capture_output=True, timeout=60)
+    return json.loads(done.stdout)
+
+
 def limited(place, *words):
     """A run that a limit ends, and how long it took."""
     done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--json", "--limit", "wall-ms=2000", "--", *words],
@@ -135,6 +158,8 @@ def test_a_child_of_vfork_that_is_stopped_holds_up_nobody(place):
 
 KERNEL = [("twins_acts", act) for act in ("bad-masks", "lock-circle")]
 KERNEL += [("twins_waits", "inotify")]
+KERNEL += [("twins_unsent", act) for act in ("pipe", "socket", "folder", "urgent", "key", "hang-up", "background",
+                                             "file-limit", "held-back", "halted")]
 
 
 @pytest.mark.parametrize("program, act", KERNEL, ids=[act for _, act in KERNEL])

@@ -253,6 +253,81 @@ static void order_of_sockets(void **state)
     assert_string_equal(see("/proc/3005/net/tcp", s, "x\n:\n\n1"), "x\n0:\n1\n21\n");
 }
 
+/* What the kernel counts for all networks together is none of the machine's. */
+static void counts_of_network(void **state)
+{
+    aq_veil_scene s = {0};
+
+    (void)state;
+    assert_string_equal(see("/proc/3005/net/sockstat", s,
+                            "sockets: used 6\nTCP: inuse 2 orphan 71 tw 0 alloc 131 mem 152\n"
+                            "UDP: inuse 0 mem 9\nFRAG: inuse 0 memory 0\nmem"),
+                        "sockets: used 6\nTCP: inuse 2 orphan 0 tw 0 alloc 4 mem 1\n"
+                        "UDP: inuse 0 mem 0\nFRAG: inuse 0 memory 0\nmem\n");
+    assert_string_equal(
+        see("/proc/3005/net/protocols", s,
+            "protocol  size sockets  memory press\nTCP       2304      2     152   no\n"
+            "UNIX      1152      0      -1   NI\nx\n"),
+        "protocol  size sockets  memory press\nTCP       2304      2       1   no\n"
+        "UNIX      1152      0      -1   NI\nx\n");
+    assert_string_equal(
+        see("/proc/3005/net/stat/nf_conntrack", s, "entries  found\n000000ff  00000001\n"),
+        "entries  found\n00000000  00000000\n00000000  00000000\n"
+        "00000000  00000000\n00000000  00000000\n");
+    assert_non_null(
+        strstr(see("/proc/3005/net/stat/rt_cache", s, "entries in_hit in_slow_tot\n1 2 3"),
+               "\n0000000e 00000000 00000020\n"));
+    assert_string_equal(see("/proc/3005/net/stat/rt_cache", s, ""), "\n");
+    assert_int_equal(strlen(see("/proc/3005/net/softnet_stat", s, NULL)), 4 * 15 * 9);
+}
+
+/* Addresses come when the kernel finds them, in an order of its own. */
+static void order_of_addresses(void **state)
+{
+    aq_veil_scene s = {0};
+
+    (void)state;
+    assert_string_equal(see("/proc/3005/net/if_inet6", s, "fe80 02\n0001 01\n2a02 02\n"),
+                        "0001 01\n2a02 02\nfe80 02\n");
+    assert_string_equal(see("/proc/3005/net/if_inet6", s, ""), "");
+    assert_string_equal(see("/proc/3005/net/igmp6", s,
+                            "2    eth0   ff02 1 00000005 12\n1    lo     ff01     1 0000000C 0\n"),
+                        "1    lo     ff01     1 0000000C 0\n2    eth0   ff02 1 00000004 0\n");
+    assert_string_equal(
+        see("/proc/3005/net/ipv6_route", s, "a 40 b 00 c 00000100 00000007 00000009 1 eth0\n"),
+        "a 40 b 00 c 00000100 00000001 00000000 1 eth0\n");
+    assert_string_equal(
+        see("/proc/3005/net/snmp6", s,
+            "Ip6InReceives \t7\nIp6InHdrErrors \t3\nIcmp6OutType133 \t1\nUdp6NoPorts \t5\n\n"),
+        "Ip6InReceives                   \t10\nIp6InHdrErrors                  \t0\n"
+        "Udp6NoPorts \t5\n");
+}
+
+/* The host's own disks, buses and kernel. */
+static void of_host(void **state)
+{
+    static const char *const hidden[] = {"/proc/fs/ext4/vda", "/proc/fs/ext4/vda/mb_groups",
+                                         "/proc/config.gz", "/proc/irq/42",
+                                         "/proc/bus/pci/devices"};
+    static const char *const shown[] = {"/proc/fs/ext4",
+                                        "/proc/irq",
+                                        "/proc/irq/default_smp_affinity",
+                                        "/proc/fs",
+                                        "/proc/config",
+                                        "/tmp/proc/fs/ext4/vda",
+                                        "/proc/42/stat",
+                                        ""};
+    aq_veil_scene s = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        assert_true(aq_veil_of_host(hidden[i]));
+        assert_string_equal(see(hidden[i], s, "secret"), "");
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        assert_false(aq_veil_of_host(shown[i]));
+}
+
 static void neighbours(void **state)
 {
     aq_veil_scene s = {0};
@@ -570,6 +645,9 @@ int main(void)
         cmocka_unit_test(sockets),
         cmocka_unit_test(order_of_sockets),
         cmocka_unit_test(neighbours),
+        cmocka_unit_test(counts_of_network),
+        cmocka_unit_test(order_of_addresses),
+        cmocka_unit_test(of_host),
         cmocka_unit_test(descriptors),
         cmocka_unit_test(mounts),
         cmocka_unit_test(facts_in_texts),
