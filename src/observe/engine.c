@@ -35,6 +35,7 @@
 #include "observe/reach.h"
 
 enum {
+    CALL_BYTES = 4096, /* that a call takes of the room at least: a page */
     TICK_MS = 10,      /* of the wall clock, while a task runs */
     BLOCKED_TICKS = 4, /* asleep inside a call, at each of them: a busy host is slow to wake us */
     OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACESECCOMP |
@@ -142,6 +143,12 @@ static void begin(aq_tracer *t, aq_task *k)
     aq_clock_tick(t, k, k->nr, k->row->attempt == aq_try_time || k->row->attempt == aq_try_usage);
     if (t->plan.calls && t->end.calls > t->plan.calls)
         t->end.stop = AQ_STOP_CALLS;
+    if (t->touched && t->plan.room &&
+        t->end.calls * CALL_BYTES + t->end.moved - t->measured >= AQ_MEASURED) {
+        t->measured = t->end.calls * CALL_BYTES + t->end.moved;
+        if (t->plan.room(t->plan.arg) == 0)
+            t->end.stop = AQ_STOP_FULL;
+    }
     if (!t->touched && !aq_touches_nothing(k)) {
         t->touched = true;
         if (t->plan.touch)

@@ -25,8 +25,9 @@ enum {
     AQ_QUANTUM = 64,       /* calls after which another task gets its turn, at least */
     AQ_FD_SLOTS = 64,      /* remembered descriptors of one process */
     AQ_PATH = 4096,
-    AQ_ENDED = 1024, /* processes that nobody waited for yet */
-    AQ_SAVED = 4,    /* places that an attempt overwrites */
+    AQ_ENDED = 1024,     /* processes that nobody waited for yet */
+    AQ_MEASURED = 65536, /* bytes that may be written before the room is asked for again */
+    AQ_SAVED = 4,        /* places that an attempt overwrites */
     AQ_SAVED_BYTES =
         65536, /* of one of them: a descriptor set of 524,288, semaphores by thousands */
 };
@@ -296,6 +297,7 @@ struct aq_tracer {
     int terminal;      /* is /dev/pts/0 the user's? -1 no, 0 yes, as long as nobody made one */
     bool strayed;      /* somebody may be in a folder that lies elsewhere; veil/kernel.h */
     bool has_hardware; /* somebody looked into /sys; resolve.c */
+    uint64_t measured; /* bytes and calls when the room was last asked for */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t noise;    /* of the clock */

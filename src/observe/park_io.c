@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "observe/internal.h"
+#include "observe/disk.h"
 #include "observe/reach.h"
 
 enum {
@@ -185,16 +185,16 @@ static void go_on(aq_task *k)
     aq_regs_set_arg(k, 2, count);
 }
 
-/* A stream to the internet: no more at once than always fits. */
-static void limit(aq_task *k)
+/* No more than so many bytes at once: to the internet what always fits, to a disk what it takes. */
+static void limit(aq_task *k, uint64_t most)
 {
     uint64_t at = k->patched ? k->regs.rsi : aq_regs_arg(k, 1);
     uint64_t count = k->patched ? k->regs.rdx : aq_regs_arg(k, 2), before = count;
 
     if (by_vectors(k->nr))
-        aq_vectors_limit(k, AQ_FLOW_BYTES, at, &count);
-    else if (count > AQ_FLOW_BYTES)
-        count = AQ_FLOW_BYTES;
+        aq_vectors_limit(k, most, at, &count);
+    else if (count > most)
+        count = most;
     if (count != before)
         aq_regs_set_arg(k, 2, count);
 }
@@ -236,6 +236,22 @@ static void make_room(const aq_tracer *t, const aq_task *k, int mine)
         continue;
 }
 
+/* A disk that is nearly full takes a part. What is kept for others is no room, though the kernel
+ * has it. */
+static void leave_room(aq_tracer *t, aq_task *k, const aq_fd *what)
+{
+    uint64_t left;
+
+    if (!t->plan.room || !t->disk || write_bytes(k) <= AQ_MEASURED ||
+        !aq_disk_in_space(t, k, what->dev))
+        return;
+    left = t->plan.room(t->plan.arg);
+    if (left == 0)
+        t->end.stop = AQ_STOP_FULL; /* before it runs */
+    else if (left < write_bytes(k))
+        limit(k, left);
+}
+
 aq_step aq_try_io(aq_tracer *t, aq_task *k)
 {
     int fd = (int)aq_regs_arg(k, 0);
@@ -247,6 +263,8 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
 
     if (what->veil && !writes)
         return aq_texts_read(t, k, what);
+    if (writes && what->kind == AQ_FD_FILE)
+        leave_room(t, k, what);
     if (what->kind == AQ_FD_NONE || what->kind == AQ_FD_FILE || what->kind == AQ_FD_DIR)
         return AQ_STEP_RUN;
     if (!writes && aq_fd_is_random(what)) {
@@ -270,14 +288,14 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
         make_room(t, k, mine);
     if (flags < 0 || (flags & O_NONBLOCK)) {
         if (out)
-            limit(k);
+            limit(k, AQ_FLOW_BYTES);
         return AQ_STEP_RUN;
     }
     if (cannot_be_asked(t, what, writes)) {
         if (writes)
             go_on(k);
         if (out)
-            limit(k);
+            limit(k, AQ_FLOW_BYTES);
         aq_io_flip(k, fd, mine, flags);
         return AQ_STEP_RUN;
     }
@@ -285,7 +303,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     if (poll(&p, 1, 0) == 0)
         return park(t, k, mine, writes);
     if (out)
-        limit(k);
+        limit(k, AQ_FLOW_BYTES);
     if (writes && (k->done || write_bytes(k) > SMALL)) {
         go_on(k);
         aq_io_flip(k, fd, mine, flags);

@@ -34,6 +34,7 @@ typedef enum aq_stop {
     AQ_STOP_TIME,   /* virtual time ran out */
     AQ_STOP_WALL,   /* the wall clock, a backstop: the result is inconclusive */
     AQ_STOP_MOVED,  /* bytes read and written */
+    AQ_STOP_FULL,   /* the writable places took all that they may */
 } aq_stop;
 
 typedef struct aq_tracer_plan {
@@ -50,6 +51,9 @@ typedef struct aq_tracer_plan {
     /* A call (its number) was told that there is no space left, or that a file may not be so large.
      * May be NULL. */
     void (*full)(void *arg, long call, int error);
+    /* How many bytes may still be written into the writable places; where that is none the run is
+     * ended. May be NULL: as many as there is space for. */
+    uint64_t (*room)(void *arg);
     /* Called once, before the first call that could see or change anything in the writable places
      * of the world. May be NULL. */
     void (*touch)(void *arg);

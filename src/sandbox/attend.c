@@ -86,16 +86,21 @@ static void look_at_processes(aq_attendant *a)
         a->cpu_ns = c.cpu_ns;
 }
 
-static void look_at_disk(aq_attendant *a)
+/* Returns how many bytes the program may still write. */
+static uint64_t look_at_disk(aq_attendant *a)
 {
+    uint64_t kept = aq_large_left(a->world), left;
     struct statfs fs;
 
-    if (fstatfs(a->world->disk, &fs) == 0) {
-        if (fs.f_bfree == 0)
-            stop(a, AQ_LIMIT_DISK);
-        else if (fs.f_ffree == 0)
-            stop(a, AQ_LIMIT_INODES);
-    }
+    if (fstatfs(a->world->disk, &fs) != 0)
+        return UINT64_MAX;
+    left = (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
+    left = left > kept ? left - kept : 0;
+    if (left == 0)
+        stop(a, AQ_LIMIT_DISK);
+    else if (fs.f_ffree == 0)
+        stop(a, AQ_LIMIT_INODES);
+    return left;
 }
 
 static void look(aq_attendant *a, bool final)
@@ -115,6 +120,11 @@ void aq_attend_full(void *arg, long call, int error)
     look_at_disk(arg);
     if (call == AQ_NR_fallocate || error == EFBIG)
         stop(arg, AQ_LIMIT_DISK);
+}
+
+uint64_t aq_attend_room(void *arg)
+{
+    return look_at_disk(arg);
 }
 
 void aq_attend_check(aq_attendant *a)

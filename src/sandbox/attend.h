@@ -49,6 +49,7 @@ int aq_attend_pump(void *attendant, int timeout_ms);
 /* Something inside was told that there is no space left for it: the run ends if that is a limit of
  * ours, also when the program would make room again at once. */
 void aq_attend_full(void *attendant, long call, int error);
+uint64_t aq_attend_room(void *attendant); /* bytes that may still be written; 0 ends the run */
 /* What is still in the pipes once everybody inside is dead; stops timer and handlers. */
 void aq_attend_end(aq_attendant *a);
 /* Looks at the limits once more, when all is over. */

@@ -510,8 +510,9 @@ static int finish_world(aq_world *w, aq_err *err)
 /* Runs the world from its go to its last process. */
 static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
 {
-    const aq_watch_hooks hooks = {aq_attend_pump, aq_attend_full, on_touch, on_hardware, on_large,
-                                  aq_net_reach,   aq_net_alone,   at,       w->line};
+    const aq_watch_hooks hooks = {
+        aq_attend_pump, aq_attend_full, aq_attend_room, on_touch, on_hardware,
+        on_large,       aq_net_reach,   aq_net_alone,   at,       w->line};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
     void *watching = NULL;

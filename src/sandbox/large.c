@@ -17,17 +17,28 @@
 
 enum { MOST = 256 }; /* large files of a world */
 
-/* They take it only when they are opened, and until then it is the program's: what it may write can
- * be exceeded by so much. Where that is little, large files stay as they are: zeros. */
-uint64_t aq_large_room(const aq_plan *plan, uint64_t most)
+static uint64_t pages(uint64_t len)
 {
     const uint64_t page = 4096;
+
+    return (len + page - 1) / page * page;
+}
+
+/* They take it only when they are opened; until then it is kept for them (aq_large_left). Where
+ * little may be written, large files stay as they are: zeros. */
+uint64_t aq_large_room(const aq_plan *plan, uint64_t most)
+{
     uint64_t room = plan->later ? plan->later_large : 0;
 
     for (size_t i = 0; i < plan->file_count && !plan->later; i++)
         if (plan->files[i].say)
-            room += (plan->files[i].len + page - 1) / page * page;
+            room += pages(plan->files[i].len);
     return room < most / 4 ? room : most / 4;
+}
+
+uint64_t aq_large_left(const aq_world *w)
+{
+    return aq_large_room(w->plan, w->limits.most[AQ_LIMIT_DISK]) - w->large_bytes;
 }
 
 /* ---- in init ---- */
@@ -105,7 +116,7 @@ static bool is_meant(const aq_plan_file *f, const char *name, bool below)
 /* What the program may write is not for us to take. */
 static bool fits(const aq_world *w, const aq_plan_file *f)
 {
-    return w->large_bytes + f->len <= aq_large_room(w->plan, w->limits.most[AQ_LIMIT_DISK]);
+    return pages(f->len) <= aq_large_left(w);
 }
 
 /* Tells init; false: it is gone. */
@@ -136,7 +147,7 @@ bool aq_large_fill(aq_world *w, const char *name, bool below, const char **path,
             continue;
         if (!w->large[row] && is_meant(f, name, below) && fits(w, f) && ask(w, i)) {
             w->large[row] = true;
-            w->large_bytes += f->len;
+            w->large_bytes += pages(f->len);
             *path = f->path;
             *written = f->mtime * second + f->mtime_ns;
             *len = f->len;

@@ -22,6 +22,7 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .cpu = -1,
         .pump = hooks->pump,
         .full = hooks->full,
+        .room = hooks->room,
         .touch = hooks->touch,
         .hardware = hooks->hardware,
         .large = hooks->large,
@@ -57,6 +58,8 @@ static int limit_of(aq_stop stop)
         return AQ_LIMIT_PROCESSES;
     case AQ_STOP_MOVED:
         return AQ_LIMIT_IO;
+    case AQ_STOP_FULL:
+        return AQ_LIMIT_DISK;
     case AQ_STOP_WALL:
         return AQ_LIMIT_WALL_MS;
     default:

@@ -14,6 +14,7 @@ typedef struct aq_watch_hooks {
      * nothing yet, -1 nothing ever will. */
     int (*pump)(void *arg, int timeout_ms);
     void (*full)(void *arg, long call, int error); /* a call found no space */
+    uint64_t (*room)(void *arg); /* bytes that may still be written; 0: the run is ended */
     /* Once, before the first call that could see or change something in the writable places. */
     void (*touch)(void *arg);
     void (*hardware)(void *arg); /* once, before the first look into /sys */

@@ -292,6 +292,7 @@ int aq_hardware_write(const aq_world *w);
 
 /* large.c: files whose content comes when somebody opens them. Room for them beside `most`: */
 uint64_t aq_large_room(const aq_plan *plan, uint64_t most);
+uint64_t aq_large_left(const aq_world *w); /* of it, for those that nobody opened yet */
 /* In init: one of them was made; all
  * were; one gets its content. */
 int aq_large_make(int fd, const aq_plan_file *f);

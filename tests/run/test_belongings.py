@@ -123,6 +123,28 @@ def test_no_space_for_a_large_file(aquarium, tmp_path):
     assert b"all" not in done.stdout and b"disk-bytes" in done.stderr
 
 
+FILLS = {  # after each, no byte more; and none less than a page and a call
+    "small": "for i in range(9999): open(f'/tmp/{i}', 'wb').write(bytes(100_000))",
+    "one": "f = open('/tmp/x', 'wb', 0)\nwhile True: f.write(bytes(100_000))",
+    "last": "open('/tmp/a', 'wb').write(bytes(5_000_000)); open('/tmp/b', 'wb').write(bytes(5_000_000)); open('/tmp/c', 'wb').write(bytes(5_000_000))",
+    "vectors": "open('/tmp/a', 'wb').write(bytes(5_000_000)); import os; f = os.open('/tmp/b', 65)\nwhile True: os.writev(f, [bytes(1_500_000)] * 2)",
+    "bytes": "for i in range(99999): open(f'/tmp/{i}', 'wb').write(b'x')",
+}
+
+
+@pytest.mark.parametrize("first", ["", "import os; print(len(open(os.path.expanduser('~/Downloads/') + next(f for f in os.listdir(os.path.expanduser('~/Downloads')) "
+                                       "if f.startswith('b')), 'rb').read()))\n"], ids=["nothing", "a large file"])
+@pytest.mark.parametrize("how", FILLS)
+def test_the_limit_of_the_disk_is_what_it_says(aquarium, tmp_path, how, first):
+    """Room that is kept for large files which nobody opened yet is not the program's."""
+    done = aquarium.run("run", "--quarantine", "--seed", "7", "--limit", "disk-bytes=8000000", "--json", "--", "python3", "-c",
+                        first + FILLS[how], cwd=tmp_path)
+    said = json.loads(done.stdout)
+    used = sum(-(-c["size"] // 4096) * 4096 for c in said["observation"]["changes"])
+    assert said["observation"]["exit"] == {"kind": "budget", "value": 6}, said["observation"]["exit"]
+    assert 8_000_000 - 200_000 < used <= 8_000_000 + 100_000, used
+
+
 def test_unopened_files_are_no_change(aquarium, tmp_path):
     for script in ("ls -R ~", "cat ~/Music/*"):
         done = aquarium.run("run", "--quarantine", "--seed", "7", "--json", "--", "bash", "-c", script + " > /dev/null", cwd=tmp_path,
