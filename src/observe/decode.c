@@ -136,6 +136,7 @@ void aq_look_read_path(aq_tracer *t, aq_task *k, int dir, uint64_t at)
     l->dir = dir;
     l->path_read = read_text(t, k, at, l->path, sizeof l->path, &l->path_len, &l->path_cut);
     l->name[0] = '\0';
+    l->seen = l->gone = false;
 }
 
 void aq_look_path(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow)
@@ -145,7 +146,19 @@ void aq_look_path(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow)
     aq_look_read_path(t, k, dir, at);
     /* Without a path some calls mean the descriptor itself; a bad pointer means nothing. */
     if (l->path_read || (!at && dir != AT_FDCWD))
-        aq_resolve(t, k, dir, l->path, follow, l->name, sizeof l->name);
+        aq_look_found(l, aq_resolve(t, k, dir, l->path, follow, l->name, sizeof l->name));
+}
+
+void aq_look_found(aq_look *l, aq_found found)
+{
+    l->seen = found == AQ_FOUND_WHAT;
+    l->gone = found == AQ_FOUND_NOTHING && l->path_read && !l->path_cut;
+}
+
+/* The kernel would find no more than we did. */
+bool aq_look_gone(const aq_task *k)
+{
+    return k->look && k->look->gone && !k->alias;
 }
 
 void aq_look_other(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow)

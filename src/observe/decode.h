@@ -40,18 +40,33 @@ void aq_shape_fill(aq_tracer *t, aq_task *k,
 void aq_look_path(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow);
 void aq_look_other(aq_tracer *t, aq_task *k, int dir, uint64_t at, bool follow);
 void aq_look_read_path(aq_tracer *t, aq_task *k, int dir, uint64_t at); /* only reads */
+/* What a path led to. */
+typedef enum aq_found {
+    AQ_FOUND_NAME,    /* no more than that */
+    AQ_FOUND_WHAT,    /* also what statx says of it: it was wanted, and does not lie below /proc */
+    AQ_FOUND_NOTHING, /* nothing is there: what the task would be told, too */
+} aq_found;
+
+void aq_look_found(aq_look *l, aq_found found);
+bool aq_look_gone(const aq_task *k); /* what it names is not there, for sure */
 /* Puts object and, where it differs, "given". */
 void aq_event_path(const aq_look *l, aq_event *e);
 
 /* resolve.c: what a path means to a task now. Always gives a name, at worst the path as given
  * behind the directory that it is relative to. */
-void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                size_t cap);
-/* The same, and what statx says of it; false: not asked (it is not there, or lies below /proc). */
+aq_found aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                    size_t cap);
 /* Somebody looks at this name: true when the tree of /sys was made because of it. */
 bool aq_resolve_hardware(aq_tracer *t, const char *name);
-bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                     size_t cap, struct statx *what);
+aq_found aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow,
+                         char *ret, size_t cap, struct statx *what);
+/* recall.c: what a path meant before. `found`: what was kept, WHAT where that is wanted. */
+bool aq_recall(aq_tracer *t, const char *path, bool follow, char *ret, size_t cap,
+               struct statx *what, aq_found *found);
+void aq_recall_keep(aq_tracer *t, const char *path, bool follow, const char *name,
+                    const struct statx *what, aq_found found);
+void aq_recall_begin(aq_tracer *t, long nr); /* a call that may change what paths mean forgets */
+void aq_recall_forget(aq_tracer *t);
 int aq_resolve_root(aq_tracer *t, const aq_task *k); /* our descriptor of the world's root, or -1 */
 /* A bare handle (O_PATH) of ours for what the path means, or -1. */
 int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow);

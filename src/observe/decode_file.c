@@ -58,7 +58,8 @@ void aq_note_opened(aq_tracer *t, aq_task *k, long result)
     const aq_fd *f;
 
     if (result >= 0) {
-        aq_fd_forget(t, k, (int)result);
+        if (k->interrupted) /* else aq_after_open has */
+            aq_fd_forget(t, k, (int)result);
         if (k->alias)
             aq_actors_opened(t, k, (int)result);
         f = aq_fd_of(t, k, (int)result);
@@ -246,9 +247,9 @@ void aq_look_stat(aq_tracer *t, aq_task *k)
 
     aq_look_read_path(t, k, old ? AT_FDCWD : aq_arg_int(k, 0), aq_regs_arg(k, old ? 0 : 1));
     l->quiet = !old && l->path_read && l->path_len == 0;
-    l->seen = l->path_read && !l->quiet &&
-              aq_resolve_stat(t, k, l->dir, l->path, follow, l->name, sizeof l->name,
-                              t->disk ? &l->what : NULL);
+    if (l->path_read && !l->quiet)
+        aq_look_found(l, aq_resolve_stat(t, k, l->dir, l->path, follow, l->name, sizeof l->name,
+                                         t->disk ? &l->what : NULL));
 }
 
 /* Programs ask each folder of a path whether it is a link: most are none. */
@@ -257,12 +258,12 @@ void aq_look_readlink(aq_tracer *t, aq_task *k)
     bool at = k->nr == AQ_NR_readlinkat;
     aq_look *l = aq_look_of(k);
 
-    l->quiet = l->seen = false;
+    l->quiet = false;
     l->bytes_len = l->other_len = 0;
     aq_look_read_path(t, k, at ? aq_arg_int(k, 0) : AT_FDCWD, aq_regs_arg(k, at ? 1 : 0));
     if (l->path_read)
-        l->seen = aq_resolve_stat(t, k, l->dir, l->path, false, l->name, sizeof l->name,
-                                  t->disk ? &l->what : NULL);
+        aq_look_found(l, aq_resolve_stat(t, k, l->dir, l->path, false, l->name, sizeof l->name,
+                                         t->disk ? &l->what : NULL));
 }
 
 /* sendfile, splice, tee, copy_file_range: one descriptor reads, one writes. */

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "kernel/process.h"
+#include "observe/decode.h"
 #include "observe/disk.h"
 #include "observe/image.h"
 #include "observe/reach.h"
@@ -149,6 +150,7 @@ static void begin(aq_tracer *t, aq_task *k)
         if (t->plan.room(t->plan.arg) == 0)
             t->end.stop = AQ_STOP_FULL;
     }
+    aq_recall_begin(t, k->nr);
     if (!t->touched && !aq_touches_nothing(k)) {
         t->touched = true;
         if (t->plan.touch)
@@ -730,5 +732,7 @@ void aq_tracer_free(aq_tracer *t)
     aq_texts_free(t);
     aq_reach_free(t);
     aq_dumps_free(t);
+    aq_recall_forget(t);
+    free(t->recall);
     free(t);
 }

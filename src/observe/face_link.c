@@ -59,6 +59,8 @@ aq_step aq_try_readlink(aq_tracer *t, aq_task *k)
 
     if (!t->disk || (int32_t)room <= 0)
         return AQ_STEP_RUN;
+    if (aq_look_gone(k))
+        return aq_answer(k, -ENOENT);
     if (l->seen && l->path_len > 0 && !l->path_cut && !S_ISLNK(l->what.stx_mode))
         return aq_answer(k, -EINVAL);
     if (strncmp(l->name, "/proc/", 6) == 0)
@@ -343,8 +345,9 @@ void aq_look_handle(aq_tracer *t, aq_task *k)
 
     aq_look_read_path(t, k, aq_arg_int(k, 0), aq_regs_arg(k, 1));
     l->quiet = false;
-    l->seen = l->path_read && aq_resolve_stat(t, k, l->dir, l->path, follow, l->name,
-                                              sizeof l->name, t->disk ? &l->what : NULL);
+    if (l->path_read)
+        aq_look_found(l, aq_resolve_stat(t, k, l->dir, l->path, follow, l->name, sizeof l->name,
+                                         t->disk ? &l->what : NULL));
     if (l->path_read && !l->path_len && (aq_regs_arg(k, 4) & AT_EMPTY_PATH))
         l->seen = *l->name == '/' && aq_fd_stat(k, l->dir, &l->what);
 }

@@ -364,11 +364,24 @@ aq_step aq_try_stat(aq_tracer *t, aq_task *k)
         return aq_try_dull(t, k);
     if (!is_plain(k))
         return AQ_STEP_RUN;
+    if (aq_look_gone(k))
+        return aq_answer(k, -ENOENT);
     if (l->quiet && is_empty_path(k) && aq_arg_int(k, 0) >= 0)
         return answer_fd(t, k, aq_arg_int(k, 0));
     if (l->seen ? aq_veil_no_device(t->plan.machine, l->name) : aq_veil_of_host(l->path))
         return aq_answer(k, -ENOENT);
     return l->seen ? answer(t, k, l->name, &l->what) : AQ_STEP_RUN;
+}
+
+/* Whether it may be used so; what is wrong with the question comes first. */
+aq_step aq_try_access(aq_tracer *t, aq_task *k)
+{
+    uint64_t mode = aq_regs_arg(k, k->nr == AQ_NR_access ? 1 : 2);
+    uint64_t flags = k->nr == AQ_NR_faccessat2 ? aq_regs_arg(k, 3) : 0;
+
+    if (t->disk && aq_look_gone(k) && (uint32_t)mode <= 7 && (flags & ~(uint64_t)AT_EACCESS) == 0)
+        return aq_answer(k, -ENOENT);
+    return AQ_STEP_RUN;
 }
 
 aq_step aq_try_fstat(aq_tracer *t, aq_task *k)

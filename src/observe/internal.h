@@ -111,6 +111,7 @@ typedef struct aq_look {
     char name[2 * AQ_PATH], other_name[2 * AQ_PATH];
     bool quiet;        /* not worth an event */
     bool seen;         /* `what` has what the path means */
+    bool gone;         /* nothing is there, for sure */
     bool existed;      /* what is opened was there before */
     struct statx what; /* as we see it */
     aq_buf sent;       /* messages: each an aq_message and its head */
@@ -317,9 +318,12 @@ struct aq_tracer {
     timer_t ticker;
     bool ticking;
     struct aq_flood *flood;
+    struct aq_recall *recall; /* what paths meant; recall.c */
     struct aq_disk *disk;     /* what files look like; NULL: as they are */
     uint32_t held, held_most; /* descriptors that processes cost us; descriptor.c */
     int root, own;            /* descriptors plus one: the world's root folder, our /proc/self/fd */
+    int base;                 /* is there one? 1 yes, -1 no, 0 not asked yet; resolve.c */
+    uint64_t base_mount;      /* the host's part of the world */
     struct aq_timers *timers;
     struct aq_talks *talks;
     struct aq_edges *edges;   /* edge.c */
@@ -359,8 +363,8 @@ aq_step aq_after_remap(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_timer(aq_tracer *t, aq_task *k, long *result);
 
 /* face_stat.c, face_list.c, face_link.c, face_times.c: what files look like. */
-aq_attempt aq_try_stat, aq_try_fstat, aq_try_list, aq_try_remove, aq_try_times, aq_try_shown,
-    aq_try_file_ioctl, aq_try_handle;
+aq_attempt aq_try_access, aq_try_stat, aq_try_fstat, aq_try_list, aq_try_remove, aq_try_times,
+    aq_try_shown, aq_try_file_ioctl, aq_try_handle;
 aq_step aq_after_stat(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_statfs(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_list(aq_tracer *t, aq_task *k, long *result);

@@ -217,6 +217,8 @@ aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
         if ((refusal = refused(t, k, l->name)))
             *result = refusal;
     }
+    if (*result >= 0)
+        aq_fd_forget(t, k, (int)*result); /* the number means something else now */
     if (*result >= 0 && t->disk)
         aq_large_needed(t, k, aq_fd_of(t, k, (int)*result)->name, false);
     if (!t->named_pipes)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@
 #include "observe/decode.h"
 #include "veil/kernel.h"
 
-enum { LINKS = 40, PARTS = 512, PROC_ROOT_INODE = 1, BUFFER = 2 * AQ_PATH };
+enum { LINKS = 40, PARTS = 512, PROC_ROOT_INODE = 1, BUFFER = 2 * AQ_PATH, TRIES = 12 };
 
 void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
 {
@@ -129,8 +130,11 @@ int aq_resolve_root(aq_tracer *t, const aq_task *k)
 static bool is_ours(const char *name)
 {
     char mine[32];
-    int n = snprintf(mine, sizeof mine, "/proc/%d", getpid());
+    int n;
 
+    if (strncmp(name, "/proc/", 6) != 0)
+        return false;
+    n = snprintf(mine, sizeof mine, "/proc/%d", getpid());
     return strncmp(name, mine, (size_t)n) == 0 && (name[n] == '/' || name[n] == '\0');
 }
 
@@ -144,20 +148,53 @@ static int handle_of(int root, const char *path, bool follow)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Is what follows the slash at `from` plain parts only? */
-static bool plain(const char *from)
+/* Nothing that could be missing itself. */
+static bool is_dots(const char *part)
 {
-    size_t len = strlen(from);
+    return !*part || strcmp(part, ".") == 0 || strcmp(part, "..") == 0;
+}
 
-    return strstr(from, "//") == NULL && strstr(from, "/./") == NULL &&
-           strstr(from, "/../") == NULL && from[len - 1] != '/' &&
-           strcmp(from + len - 2, "/.") != 0 && (len < 3 || strcmp(from + len - 3, "/..") != 0);
+/* ---- the host's part of the world ---- */
+
+static const char base_folder[] = "/usr/";
+
+static bool in_base(const char *name)
+{
+    return strncmp(name, base_folder, sizeof base_folder - 1) == 0;
+}
+
+static bool mount_of(int fd, uint64_t *ret)
+{
+    struct statx s;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &s) != 0 || !(s.stx_mask & STATX_MNT_ID))
+        return false;
+    *ret = s.stx_mnt_id;
+    return true;
+}
+
+/* Nothing inside can change it, and its rights are the same for a task and for us. What is mounted
+ * in it is something else: a folder that was taken along may lie there. */
+static bool is_base(aq_tracer *t, int root, int fd)
+{
+    uint64_t mount;
+
+    if (t->base == 0) {
+        aq_auto_fd int at = handle_of(root, base_folder, true);
+        struct statfs s;
+
+        t->base = at >= 0 && mount_of(at, &t->base_mount) && fstatfs(at, &s) == 0 &&
+                          (s.f_flags & ST_RDONLY)
+                      ? 1
+                      : -1;
+    }
+    return t->base > 0 && mount_of(fd, &mount) && mount == t->base_mount;
 }
 
 /* Programs look for files in many places, so what is missing must be quick, too: the nearest folder
  * that is there, and the rest as given. The first missing part must not be a link that leads to
  * nothing. */
-static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t cap)
+static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t cap, bool *fixed)
 {
     char folder[BUFFER], part[256], c;
     const char *slash = path + strlen(path);
@@ -170,7 +207,7 @@ static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t 
             slash--;
         while (slash > path && *slash != '/');
         n = len - (size_t)(slash - path) - 1;
-        if (*slash != '/' || tries++ == 8 || n >= sizeof part || !plain(slash))
+        if (*slash != '/' || tries++ == TRIES || n >= sizeof part)
             return false;
         memcpy(part, slash + 1, n);
         part[n] = '\0';
@@ -182,28 +219,54 @@ static bool missing(aq_tracer *t, int root, const char *path, char *ret, size_t 
             return false;
     }
     aq_auto_fd int at = fd;
-    if (readlinkat(at, part, &c, 1) >= 0 || errno != ENOENT)
+    if (is_dots(part) || readlinkat(at, part, &c, 1) >= 0 || errno != ENOENT)
         return false;
     handle_name(t, at, folder, sizeof folder);
     if (is_ours(folder))
         return false;
     snprintf(ret, cap, "%s%s", strcmp(folder, "/") == 0 ? "" : folder, slash);
+    *fixed = in_base(path) && in_base(ret) && is_base(t, root, at);
     return true;
 }
 
-/* `what`, where it is wanted: what it is, unless the task could be told something else. */
+/* `what`, where it is wanted: what it is, unless the task could be told something else. `fixed`:
+ * it will be the same the next time. */
 static bool fast(aq_tracer *t, int root, const char *path, bool follow, char *ret, size_t cap,
-                 struct statx *what, bool *seen)
+                 struct statx *what, aq_found *found, bool *fixed)
 {
     aq_auto_fd int fd = handle_of(root, path, follow);
 
-    if (fd < 0)
-        return errno == ENOENT && missing(t, root, path, ret, cap);
+    *found = AQ_FOUND_NAME;
+    *fixed = false;
+    if (fd < 0) {
+        if (errno != ENOENT || !missing(t, root, path, ret, cap, fixed))
+            return false;
+        if (*fixed)
+            *found = AQ_FOUND_NOTHING;
+        return true;
+    }
     handle_name(t, fd, ret, cap);
     if (is_ours(ret))
         return false;
-    *seen = what && strncmp(ret, "/proc", 5) != 0 && *ret == '/' &&
-            statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, what) == 0;
+    *fixed = in_base(path) && in_base(ret) && is_base(t, root, fd);
+    if (what && strncmp(ret, "/proc", 5) != 0 && *ret == '/' &&
+        statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, what) == 0)
+        *found = AQ_FOUND_WHAT;
+    return true;
+}
+
+/* Where nothing changes a path means what it meant before (recall.c). */
+static bool known(aq_tracer *t, int root, const char *path, bool follow, char *ret, size_t cap,
+                  struct statx *what, aq_found *found)
+{
+    bool fixed;
+
+    if (in_base(path) && aq_recall(t, path, follow, ret, cap, what, found))
+        return true;
+    if (!fast(t, root, path, follow, ret, cap, what, found, &fixed))
+        return false;
+    if (fixed)
+        aq_recall_keep(t, path, follow, ret, what, *found);
     return true;
 }
 
@@ -374,12 +437,13 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
     return w.at;
 }
 
-static bool resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                    size_t cap, struct statx *what)
+static aq_found resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                        size_t cap, struct statx *what)
 {
     char base[AQ_PATH + 32] = "", joined[BUFFER], link[32], start[64];
     int root = aq_resolve_root(t, k);
-    bool absolute = *path == '/', seen = false;
+    bool absolute = *path == '/';
+    aq_found found;
 
     start_link(dir, link, sizeof link);
     if (!absolute) {
@@ -391,23 +455,23 @@ static bool resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool fo
         snprintf(base, sizeof base, "(unnamed)");
     if (!*path) {
         snprintf(ret, cap, "%s", base);
-        return false;
+        return AQ_FOUND_NAME;
     }
     snprintf(joined, sizeof joined, "%s%s%s", base, absolute ? "" : "/", path);
     if (root < 0) {
         snprintf(ret, cap, "%s", joined);
-        return false;
+        return AQ_FOUND_NAME;
     }
     if (*joined == '/' && strstr(joined, "self") == NULL &&
-        fast(t, root, joined, follow, ret, cap, what, &seen))
-        return seen && (absolute || !strstr(base, " (deleted)"));
+        known(t, root, joined, follow, ret, cap, what, &found))
+        return absolute || !strstr(base, " (deleted)") ? found : AQ_FOUND_NAME;
     snprintf(start, sizeof start, "%s/%d/%s", aq_process_proc(), k->tid, absolute ? "root" : link);
     aq_auto_fd int at = open(start, O_PATH | O_CLOEXEC);
     if (at < 0)
         snprintf(ret, cap, "%s", joined);
     else
         slow(t, k, at, path, follow, ret, cap);
-    return false;
+    return AQ_FOUND_NAME;
 }
 
 /* /sys is large, and few programs look into it: it is made when the first one does. */
@@ -422,16 +486,16 @@ bool aq_resolve_hardware(aq_tracer *t, const char *name)
     return t->plan.hardware;
 }
 
-bool aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                     size_t cap, struct statx *what)
+aq_found aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow,
+                         char *ret, size_t cap, struct statx *what)
 {
-    bool seen = resolve(t, k, dir, path, follow, ret, cap, what);
+    aq_found found = resolve(t, k, dir, path, follow, ret, cap, what);
 
-    return aq_resolve_hardware(t, ret) ? resolve(t, k, dir, path, follow, ret, cap, what) : seen;
+    return aq_resolve_hardware(t, ret) ? resolve(t, k, dir, path, follow, ret, cap, what) : found;
 }
 
-void aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
-                size_t cap)
+aq_found aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
+                    size_t cap)
 {
-    aq_resolve_stat(t, k, dir, path, follow, ret, cap, NULL);
+    return aq_resolve_stat(t, k, dir, path, follow, ret, cap, NULL);
 }
