@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "base/io.h"
 #include "kernel/process.h"
+#include "kernel/rest.h"
 #include "kernel/syscalls.h"
 #include "sandbox/census.h"
 
@@ -313,6 +315,11 @@ int aq_attend_pump(void *arg, int timeout_ms)
     bool over = a->world->pump[0] < 0 && !pending(&a->out[0]) && !pending(&a->out[1]);
     int r = aq_attend(a, over ? 0 : timeout_ms);
 
+    a->idle = r > 0 ? 0 : a->idle + timeout_ms;
+    if (a->idle >= AQ_REST_MS) {
+        aq_process_rest();
+        a->idle = INT_MIN; /* until something happens */
+    }
     return r == 0 && over ? -1 : r;
 }
 

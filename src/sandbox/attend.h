@@ -29,6 +29,7 @@ typedef struct aq_attendant {
     uint64_t peak_memory, cpu_ns; /* as counted by us, where no cgroup counts */
     aq_cgroup_usage used;         /* at the last look */
     unsigned looks;
+    int idle;        /* milliseconds in which nothing happened; below 0: it rests */
     bool has_status; /* init told how the payload ended */
     int status;
     bool empty;     /* nobody but init is left */

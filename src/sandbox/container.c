@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "kernel/process.h"
+#include "kernel/rest.h"
 #include "sandbox/container.h"
 #include "sandbox/net.h"
 #include "sandbox/world.h"
@@ -96,6 +97,8 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
     /* A keeper that is dead already does not hear it, and has left us work. */
     if (write(aq->world.warden[1], &locked, 1) == 1)
         close_fd(&aq->world.warden[1]);
+    if (poll(&(struct pollfd){.fd = aq->life, .events = POLLIN}, 1, AQ_REST_MS) == 0)
+        aq_process_rest();
     while (read(aq->life, &byte, 1) < 0 && errno == EINTR)
         ;
     /* A dying process closes its pipes first; its groups are stale once it is dead. */
@@ -419,6 +422,8 @@ static int serve(aq_aquarium *aq, aq_message *m, aq_err *err)
 {
     int r;
 
+    if (poll(&(struct pollfd){.fd = aq->control, .events = POLLIN}, 1, AQ_REST_MS) == 0)
+        aq_process_rest();
     while ((r = hear(aq, AQ_WORD_END, m, NULL, err)) == -EBADMSG &&
            (m->word == AQ_WORD_CABLE || m->word == AQ_WORD_INTERNET || m->word == AQ_WORD_ALONE))
         if ((r = aq_net_serve(&aq->net, aq->world.plan, aq->keeper, m->word, err)) < 0)
