@@ -65,11 +65,16 @@ bool aq_recall(aq_tracer *t, const char *path, bool follow, char *ret, size_t ca
                struct statx *what, aq_found *found);
 void aq_recall_keep(aq_tracer *t, const char *path, bool follow, const char *name,
                     const struct statx *what, aq_found found);
+/* A folder that a path (its first `len` bytes) names without a link on the way; ours, or -1. */
+int aq_recall_folder(const aq_tracer *t, const char *path, size_t len);
+void aq_recall_keep_folder(aq_tracer *t, const char *path, int fd);
 void aq_recall_begin(aq_tracer *t, long nr); /* a call that may change what paths mean forgets */
 void aq_recall_forget(aq_tracer *t);
+void aq_recall_free(aq_tracer *t);
 int aq_resolve_root(aq_tracer *t, const aq_task *k); /* our descriptor of the world's root, or -1 */
 /* A bare handle (O_PATH) of ours for what the path means, or -1. */
 int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow);
+bool aq_resolve_base(aq_tracer *t, const aq_task *k, int fd); /* is it of the host's part? */
 void aq_resolve_plain(const aq_tracer *t,
                       char *name); /* takes the host's number out of a pipe's name and the like */
 pid_t aq_inner_pid(aq_task *k); /* of its process, in its own namespace; 0 when it cannot be told */

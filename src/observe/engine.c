@@ -156,6 +156,8 @@ static void begin(aq_tracer *t, aq_task *k)
         if (t->plan.touch)
             t->plan.touch(t->plan.arg);
     }
+    if (t->touched)
+        aq_home_begin(t, k);
 }
 
 /* A call that a signal interrupted and the kernel made again is the same one: its deadline stays.
@@ -732,7 +734,6 @@ void aq_tracer_free(aq_tracer *t)
     aq_texts_free(t);
     aq_reach_free(t);
     aq_dumps_free(t);
-    aq_recall_forget(t);
-    free(t->recall);
+    aq_recall_free(t);
     free(t);
 }

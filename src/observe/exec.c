@@ -62,9 +62,13 @@ aq_step aq_try_exec(aq_tracer *t, aq_task *k)
 
     if (k->part > 0) /* under way */
         return aq_slide_exec(t, k);
+    if (!aq_home_apart(l->path))
+        aq_home_make(t);
     fd = l->path_len ? aq_resolve_handle(t, k, dir, l->path, true) : -1;
     if (fd < 0)
         return AQ_STEP_RUN;
+    if (!aq_resolve_base(t, k, fd)) /* it may name another, which the kernel opens */
+        aq_home_make(t);
     if (faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) != 0 && errno == EACCES &&
         faccessat(fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
         return aq_refuse(k, EACCES, "unreadable.refused");

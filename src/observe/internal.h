@@ -300,6 +300,8 @@ struct aq_tracer {
     bool has_hardware; /* somebody looked into /sys; resolve.c */
     uint64_t measured; /* bytes and calls when the room was last asked for */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
+    bool laid;         /* the home is there; home.c */
+    uint32_t acts;     /* that may have taken its space */
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t noise;    /* of the clock */
     uint64_t activity; /* grows with everything that could let a parked call go on */
@@ -547,6 +549,14 @@ bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret);
 void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 /* It goes on to take a signal. False: another took it meanwhile, and it waits on. */
 bool aq_signals_still(aq_tracer *t, aq_task *k);
+
+/* home.c: the home and what is trusted, made when somebody looks. True: they are there since now.
+ */
+bool aq_home_needed(aq_tracer *t, const char *name);
+void aq_home_make(aq_tracer *t);
+void aq_home_begin(aq_tracer *t, aq_task *k); /* a call that could tell, or take their space */
+void aq_home_opening(aq_tracer *t, aq_task *k, uint64_t flags); /* not only to read */
+bool aq_home_apart(const char *path);                           /* leads nowhere near */
 
 /* touch.c: can this call neither see nor change anything in the world's writable places? */
 bool aq_touches_nothing(const aq_task *k);

@@ -140,6 +140,7 @@ aq_step aq_try_open(aq_tracer *t, aq_task *k)
     long refusal;
 
     k->waits = false;
+    aq_home_opening(t, k, flags);
     if (t->disk)
         aq_times_opening(t, k);
     aq_reach_look(t, k, aq_look_of(k)->path);
@@ -182,21 +183,17 @@ static void meet(aq_tracer *t, aq_task *k, int mine)
             q->met = true;
 }
 
-/* What was not there is now: it lies in /sys, which is made at the first look. In the system's own
- * folders no name leads there. */
-static bool finds_hardware(aq_tracer *t, aq_task *k)
+/* What was not there is now: it lies in /sys or at home, which are made at the first look. */
+static bool finds_late(aq_tracer *t, aq_task *k)
 {
-    static const char *const apart[] = {"/usr/", "/lib", "/etc/", "/bin/", "/sbin/"};
     aq_look *l = aq_look_of(k);
-    bool before = t->has_hardware;
+    bool hardware = t->has_hardware, laid = t->laid;
 
-    if (before || !t->plan.machine || !l->path_read)
+    if ((hardware && (laid || !t->plan.lay)) || !t->plan.machine || !l->path_read ||
+        aq_home_apart(l->path))
         return false;
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-        if (strncmp(l->path, apart[i], strlen(apart[i])) == 0)
-            return false;
     aq_resolve(t, k, l->dir, l->path, !(flags_of(k) & O_NOFOLLOW), l->name, sizeof l->name);
-    return t->has_hardware;
+    return t->has_hardware != hardware || t->laid != laid;
 }
 
 aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
@@ -204,7 +201,7 @@ aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
     aq_auto_fd int mine = -1;
     int flags;
 
-    if (*result == -ENOENT && finds_hardware(t, k)) {
+    if (*result == -ENOENT && finds_late(t, k)) {
         aq_park(t, k, AQ_PARK_RETRY);
         k->seen = 0; /* at once */
         return AQ_STEP_PARKED;
@@ -219,8 +216,12 @@ aq_step aq_after_open(aq_tracer *t, aq_task *k, long *result)
     }
     if (*result >= 0)
         aq_fd_forget(t, k, (int)*result); /* the number means something else now */
-    if (*result >= 0 && t->disk)
-        aq_large_needed(t, k, aq_fd_of(t, k, (int)*result)->name, false);
+    if (*result >= 0 && t->disk) {
+        const char *name = aq_fd_of(t, k, (int)*result)->name;
+
+        aq_home_needed(t, name);
+        aq_large_needed(t, k, name, false);
+    }
     if (!t->named_pipes)
         return AQ_STEP_RUN;
     if (k->waits && *result == -ENXIO && (flags_of(k) & O_ACCMODE) == O_WRONLY) {

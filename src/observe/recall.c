@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 
-enum { PLACES = 256, LONGEST = 1024 };
+enum { PLACES = 256, FOLDERS = 4, LONGEST = 1024 };
 
 typedef struct place {
     uint64_t hash;
@@ -25,7 +26,19 @@ typedef struct place {
 struct aq_recall {
     place *places[PLACES];
     bool any;
+    struct {
+        char *path;
+        int fd;
+    } folders[FOLDERS]; /* the next one to go is at `next` */
+    unsigned next;
 };
+
+static struct aq_recall *recall_of(aq_tracer *t)
+{
+    if (!t->recall)
+        t->recall = aq_alloc(sizeof *t->recall);
+    return t->recall;
+}
 
 static uint64_t hash_of(const char *path, bool follow)
 {
@@ -60,8 +73,6 @@ void aq_recall_keep(aq_tracer *t, const char *path, bool follow, const char *nam
 
     if (path_len > LONGEST || name_len > LONGEST)
         return;
-    if (!t->recall)
-        t->recall = aq_alloc(sizeof *t->recall);
     p = aq_alloc(sizeof *p + path_len + name_len + 2);
     p->hash = hash;
     p->found = found;
@@ -71,9 +82,43 @@ void aq_recall_keep(aq_tracer *t, const char *path, bool follow, const char *nam
         p->what = *what;
     memcpy(p->text, path, path_len + 1);
     memcpy(p->text + p->name_at, name, name_len + 1);
-    free(t->recall->places[hash % PLACES]);
+    free(recall_of(t)->places[hash % PLACES]);
     t->recall->places[hash % PLACES] = p;
     t->recall->any = true;
+}
+
+int aq_recall_folder(const aq_tracer *t, const char *path, size_t len)
+{
+    for (size_t i = 0; t->recall && i < FOLDERS; i++) {
+        const char *at = t->recall->folders[i].path;
+
+        if (at && strncmp(at, path, len) == 0 && at[len] == '\0')
+            return t->recall->folders[i].fd;
+    }
+    return -1;
+}
+
+void aq_recall_keep_folder(aq_tracer *t, const char *path, int fd)
+{
+    struct aq_recall *r = recall_of(t);
+    unsigned i = r->next++ % FOLDERS;
+
+    if (r->folders[i].path)
+        close(r->folders[i].fd);
+    free(r->folders[i].path);
+    r->folders[i].path = aq_strdup(path);
+    r->folders[i].fd = fd;
+}
+
+void aq_recall_free(aq_tracer *t)
+{
+    aq_recall_forget(t);
+    for (size_t i = 0; t->recall && i < FOLDERS; i++) {
+        if (t->recall->folders[i].path)
+            close(t->recall->folders[i].fd);
+        free(t->recall->folders[i].path);
+    }
+    free(t->recall);
 }
 
 void aq_recall_forget(aq_tracer *t)

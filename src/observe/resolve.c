@@ -138,14 +138,19 @@ static bool is_ours(const char *name)
     return strncmp(name, mine, (size_t)n) == 0 && (name[n] == '/' || name[n] == '\0');
 }
 
-static int handle_of(int root, const char *path, bool follow)
+static int open_in(int root, const char *path, int flags, unsigned resolve)
 {
     struct open_how how = {
-        .flags = (uint64_t)(O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)),
-        .resolve = RESOLVE_IN_ROOT,
+        .flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
+        .resolve = (unsigned)RESOLVE_IN_ROOT | resolve,
     };
 
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+static int handle_of(int root, const char *path, bool follow)
+{
+    return open_in(root, path, follow ? 0 : O_NOFOLLOW, 0);
 }
 
 /* Nothing that could be missing itself. */
@@ -156,11 +161,13 @@ static bool is_dots(const char *part)
 
 /* ---- the host's part of the world ---- */
 
-static const char base_folder[] = "/usr/";
+static const char base_folder[] = "/usr";
 
 static bool in_base(const char *name)
 {
-    return strncmp(name, base_folder, sizeof base_folder - 1) == 0;
+    const char *rest = name + sizeof base_folder - 1;
+
+    return strncmp(name, base_folder, sizeof base_folder - 1) == 0 && (*rest == '/' || !*rest);
 }
 
 static bool mount_of(int fd, uint64_t *ret)
@@ -175,20 +182,78 @@ static bool mount_of(int fd, uint64_t *ret)
 
 /* Nothing inside can change it, and its rights are the same for a task and for us. What is mounted
  * in it is something else: a folder that was taken along may lie there. */
-static bool is_base(aq_tracer *t, int root, int fd)
+static bool has_base(aq_tracer *t, int root)
 {
-    uint64_t mount;
+    aq_auto_fd int at = t->base == 0 ? handle_of(root, base_folder, true) : -1;
+    struct statfs s;
 
-    if (t->base == 0) {
-        aq_auto_fd int at = handle_of(root, base_folder, true);
-        struct statfs s;
-
+    if (t->base == 0)
         t->base = at >= 0 && mount_of(at, &t->base_mount) && fstatfs(at, &s) == 0 &&
                           (s.f_flags & ST_RDONLY)
                       ? 1
                       : -1;
+    return t->base > 0;
+}
+
+static bool is_base(aq_tracer *t, int root, int fd)
+{
+    uint64_t mount;
+
+    return has_base(t, root) && mount_of(fd, &mount) && mount == t->base_mount;
+}
+
+static bool is_plain(const char *path)
+{
+    size_t len = strlen(path);
+
+    return strstr(path, "//") == NULL && strstr(path, "/.") == NULL && path[len - 1] != '/';
+}
+
+/* The folder that a path in the base lies in, when no link is on the way; borrowed. */
+static int folder_in_base(aq_tracer *t, int root, const char *path, size_t len)
+{
+    int fd = aq_recall_folder(t, path, len);
+    char folder[AQ_PATH];
+
+    if (fd >= 0 || len < sizeof base_folder - 1 || len >= sizeof folder)
+        return fd;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    fd = open_in(root, folder, O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+    if (fd >= 0 && is_base(t, root, fd))
+        aq_recall_keep_folder(t, folder, fd);
+    else if (fd >= 0)
+        close(fd), fd = -1;
+    return fd;
+}
+
+/* A plain path in the base: one look is enough. */
+static bool near(aq_tracer *t, int root, const char *path, bool follow, char *ret, size_t cap,
+                 struct statx *what, aq_found *found)
+{
+    const char *last = strrchr(path, '/');
+    struct statx s;
+    int folder;
+
+    if (!is_plain(path) || strlen(last) > 255)
+        return false;
+    folder = folder_in_base(t, root, path, (size_t)(last - path));
+    if (folder < 0)
+        return false;
+    if (statx(folder, last + 1, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID,
+              &s) != 0) {
+        *found = AQ_FOUND_NOTHING;
+        if (errno != ENOENT)
+            return false;
+    } else {
+        *found = what ? AQ_FOUND_WHAT : AQ_FOUND_NAME;
+        if ((follow && S_ISLNK(s.stx_mode)) || s.stx_mnt_id != t->base_mount)
+            return false;
+        if (what)
+            *what = s;
     }
-    return t->base > 0 && mount_of(fd, &mount) && mount == t->base_mount;
+    snprintf(ret, cap, "%s", path);
+    return true;
 }
 
 /* Programs look for files in many places, so what is missing must be quick, too: the nearest folder
@@ -263,7 +328,8 @@ static bool known(aq_tracer *t, int root, const char *path, bool follow, char *r
 
     if (in_base(path) && aq_recall(t, path, follow, ret, cap, what, found))
         return true;
-    if (!fast(t, root, path, follow, ret, cap, what, found, &fixed))
+    fixed = in_base(path) && near(t, root, path, follow, ret, cap, what, found);
+    if (!fixed && !fast(t, root, path, follow, ret, cap, what, found, &fixed))
         return false;
     if (fixed)
         aq_recall_keep(t, path, follow, ret, what, *found);
@@ -417,6 +483,11 @@ static void start_link(int dir, char *link, size_t cap)
         snprintf(link, cap, "fd/%d", dir);
 }
 
+bool aq_resolve_base(aq_tracer *t, const aq_task *k, int fd)
+{
+    return is_base(t, aq_resolve_root(t, k), fd);
+}
+
 int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow)
 {
     char start[64], link[32];
@@ -437,6 +508,18 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
     return w.at;
 }
 
+/* A descriptor of a folder in the base: its name is for good. */
+static bool name_of_folder(aq_tracer *t, aq_task *k, int root, int dir, char *ret, size_t cap)
+{
+    const aq_fd *f = dir >= 0 ? aq_fd_of(t, k, dir) : NULL;
+
+    if (!f || t->strayed || f->kind != AQ_FD_DIR || !in_base(f->name) || root < 0 ||
+        folder_in_base(t, root, f->name, strlen(f->name)) < 0)
+        return false;
+    snprintf(ret, cap, "%s", f->name);
+    return true;
+}
+
 static aq_found resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,
                         size_t cap, struct statx *what)
 {
@@ -446,7 +529,7 @@ static aq_found resolve(aq_tracer *t, aq_task *k, int dir, const char *path, boo
     aq_found found;
 
     start_link(dir, link, sizeof link);
-    if (!absolute) {
+    if (!absolute && !name_of_folder(t, k, root, dir, base, sizeof base)) {
         aq_proc_link(k->tid, link, base, sizeof base);
         if (t->plan.machine)
             aq_kernel_shown(base);
@@ -491,7 +574,9 @@ aq_found aq_resolve_stat(aq_tracer *t, aq_task *k, int dir, const char *path, bo
 {
     aq_found found = resolve(t, k, dir, path, follow, ret, cap, what);
 
-    return aq_resolve_hardware(t, ret) ? resolve(t, k, dir, path, follow, ret, cap, what) : found;
+    if (aq_home_needed(t, ret) || aq_resolve_hardware(t, ret))
+        found = resolve(t, k, dir, path, follow, ret, cap, what);
+    return found;
 }
 
 aq_found aq_resolve(aq_tracer *t, aq_task *k, int dir, const char *path, bool follow, char *ret,

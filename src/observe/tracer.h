@@ -57,6 +57,10 @@ typedef struct aq_tracer_plan {
     /* Called once, before the first call that could see or change anything in the writable places
      * of the world. May be NULL. */
     void (*touch)(void *arg);
+    /* Called once, after that, before the first call that could see or change anything in `home`,
+     * or in the folder of what the world trusts. May be NULL. */
+    void (*lay)(void *arg);
+    const char *home; /* with `lay` only */
     /* Called once, before the first look into /sys, which may be empty until then. May be NULL. */
     void (*hardware)(void *arg);
     /* Called when a file was opened, and before a file or folder (`below`: with all in it) gets

@@ -100,12 +100,16 @@ static int digest_of(walk *k, int dirfd, const char *name, const struct stat *st
 /* A copy that nobody touched since the payload got its go. The time of the last change is the one
  * that a program cannot set, and `started` was read from the clock that the kernel stamps it with.
  */
-static bool untouched(const walk *k, const struct stat *st)
+static bool untouched(const struct timespec *go, const struct stat *st)
 {
-    const struct timespec *go = &k->world->started;
-
     return st->st_ctim.tv_sec < go->tv_sec ||
            (st->st_ctim.tv_sec == go->tv_sec && st->st_ctim.tv_nsec < go->tv_nsec);
+}
+
+/* Since when could it be changed? */
+static const struct timespec *since(const walk *k, const aq_plan_file *f)
+{
+    return aq_files_at_home(k->world->plan, f) ? &k->world->lived : &k->world->started;
 }
 
 /* A file of the plan: as it was, or changed. */
@@ -118,7 +122,7 @@ static void visit_planned(walk *k, int dirfd, const char *name, const char *path
     if (S_ISREG(st->st_mode) && !f->folder && (st->st_mode & 07777) == f->mode) {
         aq_auto_fd int fd = -1;
 
-        if (untouched(k, st) || aq_large_empty(f, st))
+        if (untouched(since(k, f), st) || aq_large_empty(f, st))
             return;
         fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0 && aq_files_same(fd, f, k->buffer, READ_AT_ONCE))
@@ -138,7 +142,8 @@ static void visit(walk *k, int dirfd, int original, const char *name, const char
     aq_digest digest, old;
     bool copied = original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0;
 
-    if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) && untouched(k, st))
+    if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) &&
+        untouched(&k->world->started, st))
         return;
     if (digest_of(k, dirfd, name, st, &size, &digest) < 0) {
         unread(k, path);
@@ -289,7 +294,8 @@ static void planned_missing(walk *k)
     for (size_t i = 0; i < k->planned.count; i++) {
         const aq_plan_file *f = k->planned.row[i];
 
-        if (!k->planned.seen[i] && !out_of_sight(k, f))
+        if (!k->planned.seen[i] && !out_of_sight(k, f) &&
+            (k->world->laid || !aq_files_at_home(k->world->plan, f)))
             add(k, 'D', aq_arena_printf(k->arena, "%s%s", f->path, f->folder ? "/" : ""), 0,
                 (aq_digest){{0}});
     }

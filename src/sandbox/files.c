@@ -169,7 +169,14 @@ static int settle_folder(int root, const aq_plan_file *f)
     return utimensat(root, f->path + 1, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-static int each(const aq_world *w, int root, bool folders,
+bool aq_files_at_home(const aq_plan *plan, const aq_plan_file *f)
+{
+    return within(f->path, aq_root_home(plan));
+}
+
+enum { OUTSIDE = 1, AT_HOME = 2 };
+
+static int each(const aq_world *w, int root, bool folders, int which,
                 int (*act)(int root, const aq_plan_file *f), aq_err *err)
 {
     mode_t mask = umask(0);
@@ -178,7 +185,8 @@ static int each(const aq_world *w, int root, bool folders,
 
     for (size_t i = 0; i < w->plan->file_count && r == 0; i++) {
         f = &w->plan->files[i];
-        if (f->folder == folders && !aq_files_in_root(f))
+        if (f->folder == folders && !aq_files_in_root(f) &&
+            which & (aq_files_at_home(w->plan, f) ? AT_HOME : OUTSIDE))
             r = act(root, f);
     }
     umask(mask);
@@ -187,22 +195,23 @@ static int each(const aq_world *w, int root, bool folders,
 
 int aq_files_folders(const aq_world *w, int root, aq_err *err)
 {
-    return each(w, root, true, write_folder, err);
+    return each(w, root, true, OUTSIDE | AT_HOME, write_folder, err);
 }
 
 /* Folders get their time when nothing more is written into them. */
-int aq_files_write(const aq_world *w, aq_err *err)
+int aq_files_write(const aq_world *w, bool home, aq_err *err)
 {
+    const int which = home ? AT_HOME : OUTSIDE;
     aq_auto_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = root < 0 ? aq_fail_errno(err, "cannot open the new root") : 0;
 
     if (r == 0)
-        r = aq_files_folders(w, root, err);
+        r = each(w, root, true, which, write_folder, err);
     if (r == 0)
-        r = each(w, root, false, write_file, err);
+        r = each(w, root, false, which, write_file, err);
     if (r == 0)
-        r = each(w, root, true, settle_folder, err);
-    if (r == 0 && (r = aq_large_ready()) < 0)
+        r = each(w, root, true, which, settle_folder, err);
+    if (r == 0 && home && (r = aq_large_ready()) < 0)
         r = aq_fail(err, r, "cannot keep the large files");
     return r;
 }

@@ -22,6 +22,7 @@
 #include "kernel/landlock.h"
 #include "kernel/network.h"
 #include "kernel/process.h"
+#include "kernel/rest.h"
 #include "sandbox/container.h"
 #include "sandbox/world.h"
 #include "veil/veil.h"
@@ -223,7 +224,7 @@ static bool starts_early(const aq_plan *plan, const char *program, const char *c
     return strstr(program, "..") || aq_files_hold(plan, program[0] == '/' ? program : cwd);
 }
 
-static const char *start_folder(const aq_plan *plan)
+const char *aq_start_folder(const aq_plan *plan)
 {
     return plan->cwd ? plan->cwd : aq_root_home(plan);
 }
@@ -243,7 +244,7 @@ static int settle(aq_world *w, int init, aq_arena *a, char ***env, const char **
     personality(ADDR_NO_RANDOMIZE); /* else the number of calls for memory is a matter of chance */
     if ((r = aq_late_wait(w, err)) < 0)
         return r;
-    cwd = start_folder(w->plan);
+    cwd = aq_start_folder(w->plan);
     *env = environment(a, w->plan, cwd);
     if ((r = become_user(w, err)) < 0 || (r = wait_for_root(w, init, err)) < 0)
         return r;
@@ -462,28 +463,36 @@ static int seal(const aq_world *w, bool fill, aq_err *err)
     return aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
+/* The home, and whom the world trusts: the last that is written. */
+static int lay(const aq_world *w, aq_err *err)
+{
+    int r = aq_files_write(w, true, err);
+
+    if (r == 0)
+        r = aq_trust_write(w, err);
+    aq_files_as_user(w, false);
+    if (r < 0 || (r = tie_to_keeper(w, err)) < 0)
+        return r;
+    return aq_lock(AQ_OWN_INIT, err);
+}
+
 /* Writes the files when it is told to. */
 static int fill_when_told(aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_FILLED};
     char order = 0;
-    int r;
+    int r = 0;
 
     while (read(w->orders, &order, 1) < 0 && errno == EINTR)
         ;
-    if (order == AQ_ORDER_FILL) {
-        if ((r = aq_later_wait(w, err)) == 0)
-            r = aq_files_write(w, err);
-        if (r == 0)
-            r = aq_trust_write(w, err);
-        aq_files_as_user(w, false);
-        if (r < 0 || (r = tie_to_keeper(w, err)) < 0)
-            return r;
-    }
     if (!aq_has_machine(w->plan))
         close(w->orders);
-    r = aq_lock(AQ_OWN_INIT, err);
-    return r < 0 || order != AQ_ORDER_FILL ? r : aq_message_send(w->inner, &m, NULL, 0, err);
+    if (order != AQ_ORDER_FILL && order != AQ_ORDER_PART)
+        return aq_lock(AQ_OWN_INIT, err);
+    if ((r = aq_later_wait(w, err)) < 0 || (r = aq_files_write(w, false, err)) < 0)
+        return r;
+    r = order == AQ_ORDER_FILL ? lay(w, err) : aq_lock(AQ_OWN_FILLER, err);
+    return r < 0 ? r : aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
 /* All who ended. Tells how the payload did, and leaves when nobody else is there. */
@@ -511,12 +520,23 @@ static void answer_order(const aq_world *w, char answer)
         return; /* the keeper is gone, and we are about to be */
 }
 
+static void lay_and_answer(const aq_world *w)
+{
+    aq_err err = {0};
+    int r = lay(w, &err);
+
+    if (r < 0)
+        aq_message_failed(w->inner, &err);
+    answer_order(w, r == 0 ? AQ_ORDER_LAY : 0);
+}
+
 static sigset_t awaited(void)
 {
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
+    sigaddset(&set, AQ_SIGNAL_LAY);
     sigaddset(&set, AQ_SIGNAL_HARDWARE);
     sigaddset(&set, AQ_SIGNAL_LARGE);
     return set;
@@ -524,13 +544,20 @@ static sigset_t awaited(void)
 
 _Noreturn static void reap(const aq_world *w, pid_t first)
 {
+    const struct timespec soon = {.tv_nsec = AQ_REST_MS * 1000000};
     const sigset_t set = awaited();
     siginfo_t what;
     int number;
 
     for (;;) {
         bury(w, first);
-        number = sigwaitinfo(&set, &what);
+        number = sigtimedwait(&set, &what, &soon);
+        if (number < 0 && errno == EAGAIN) {
+            aq_process_rest();
+            number = sigwaitinfo(&set, &what);
+        }
+        if (number == AQ_SIGNAL_LAY)
+            lay_and_answer(w);
         if (number == AQ_SIGNAL_HARDWARE)
             answer_order(w, aq_hardware_write(w) == 0 ? AQ_ORDER_HARDWARE : 0);
         if (number == AQ_SIGNAL_LARGE) {

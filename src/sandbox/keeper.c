@@ -412,11 +412,23 @@ static void close_order(aq_world *w)
     w->order = -1;
 }
 
+/* Can the home be written last? Until then a payload may take so little of the space that it still
+ * fits (observe/home.c). */
+static bool lays_late(const aq_world *w)
+{
+    const uint64_t bytes = 256 << 20, inodes = 32768;
+    const char *home = aq_root_home(w->plan), *start = aq_start_folder(w->plan);
+
+    return aq_container_watch && w->plan->machine && !w->early &&
+           strncmp(start, home, strlen(home)) != 0 && w->limits.most[AQ_LIMIT_DISK] >= bytes &&
+           w->limits.most[AQ_LIMIT_INODES] >= inodes;
+}
+
 /* The files of the plan, before anybody can tell that they were not there. Nothing was changed
  * inside before this. */
 static int fill(aq_world *w, aq_err *err)
 {
-    const char order = AQ_ORDER_FILL;
+    const char order = lays_late(w) ? AQ_ORDER_PART : AQ_ORDER_FILL;
     aq_message m;
     int r;
 
@@ -435,26 +447,55 @@ static int fill(aq_world *w, aq_err *err)
     if (!aq_has_machine(w->plan))
         close_order(w);
     w->filled = true;
+    w->laid = order == AQ_ORDER_FILL;
     aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
+    w->lived = w->started;
     return 0;
 }
 
-/* The tree of /sys. Init waits for signals by then, and answers on the line for orders. */
-static void on_hardware(void *arg)
+/* Init waits for signals by now, and answers on the line for orders. False: it could not; without
+ * an answer it is dead, and told as that. */
+static bool obeyed(aq_attendant *at, int number, char done)
+{
+    aq_world *w = at->world;
+    char answer = done;
+
+    if (w->order < 0 || at->failed < 0 || kill(w->init, number) < 0)
+        return true;
+    while (recv(w->order, &answer, 1, 0) < 0 && errno == EINTR)
+        continue;
+    return answer == done;
+}
+
+/* The files of the home. */
+static void on_lay(void *arg)
 {
     aq_attendant *at = arg;
     aq_world *w = at->world;
-    char answer = 0;
-    ssize_t n;
+    aq_message m = {0};
+    int r = 0;
 
-    if (w->order < 0 || at->failed < 0 || kill(w->init, AQ_SIGNAL_HARDWARE) < 0)
+    if (!w->filled || w->laid)
         return;
-    while ((n = recv(w->order, &answer, 1, 0)) < 0 && errno == EINTR)
-        continue;
-    if (n == 1 &&
-        answer != AQ_ORDER_HARDWARE) { /* without an answer it is dead, and told as that */
+    if (!obeyed(at, AQ_SIGNAL_LAY, AQ_ORDER_LAY)) {
+        while (r == 0 && m.word != AQ_WORD_FAILED)
+            r = aq_message_recv(w->outer, &m, NULL, NULL, &at->error);
+        at->failed = r < 0 ? r : aq_message_error(&m, &at->error);
+        kill(w->init, SIGKILL); /* a world without its files runs no further */
+    }
+    w->laid = true;
+    aq_process_clock(CLOCK_REALTIME_COARSE, &w->lived);
+}
+
+/* The tree of /sys, which is root's: init must be done with what is the user's. */
+static void on_hardware(void *arg)
+{
+    aq_attendant *at = arg;
+
+    on_lay(at);
+    if (!obeyed(at, AQ_SIGNAL_HARDWARE, AQ_ORDER_HARDWARE)) {
         at->failed = aq_fail(&at->error, -EIO, "init cannot make the machine's /sys");
-        kill(w->init, SIGKILL);
+        kill(at->world->init, SIGKILL);
     }
 }
 
@@ -510,9 +551,18 @@ static int finish_world(aq_world *w, aq_err *err)
 /* Runs the world from its go to its last process. */
 static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
 {
-    const aq_watch_hooks hooks = {
-        aq_attend_pump, aq_attend_full, aq_attend_room, on_touch, on_hardware,
-        on_large,       aq_net_reach,   aq_net_alone,   at,       w->line};
+    const aq_watch_hooks hooks = {.pump = aq_attend_pump,
+                                  .full = aq_attend_full,
+                                  .room = aq_attend_room,
+                                  .touch = on_touch,
+                                  .lay = on_lay,
+                                  .home = aq_root_home(w->plan),
+                                  .hardware = on_hardware,
+                                  .large = on_large,
+                                  .reach = aq_net_reach,
+                                  .alone = aq_net_alone,
+                                  .arg = at,
+                                  .line = w->line};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
     void *watching = NULL;

@@ -140,7 +140,7 @@ bool aq_large_fill(aq_world *w, const char *name, bool below, const char **path,
     const int64_t second = 1000000000;
     size_t row = 0;
 
-    for (size_t i = 0; w->filled && i < w->plan->file_count; i++) {
+    for (size_t i = 0; w->laid && i < w->plan->file_count; i++) {
         const aq_plan_file *f = &w->plan->files[i];
 
         if (!f->say || row == MOST)

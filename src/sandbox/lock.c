@@ -12,7 +12,7 @@
 #include "kernel/syscalls.h"
 #include "sandbox/world.h"
 
-enum { K = AQ_OWN_KEEPER, I = AQ_OWN_INIT, W = AQ_OWN_WARDEN };
+enum { K = AQ_OWN_KEEPER, I = AQ_OWN_INIT, W = AQ_OWN_WARDEN, F = AQ_OWN_FILLER };
 
 static const struct {
     aq_call call;

@@ -24,6 +24,8 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .full = hooks->full,
         .room = hooks->room,
         .touch = hooks->touch,
+        .lay = hooks->lay,
+        .home = hooks->home,
         .hardware = hooks->hardware,
         .large = hooks->large,
         .reach = hooks->line < 0 ? NULL : hooks->reach,

@@ -17,6 +17,10 @@ typedef struct aq_watch_hooks {
     uint64_t (*room)(void *arg); /* bytes that may still be written; 0: the run is ended */
     /* Once, before the first call that could see or change something in the writable places. */
     void (*touch)(void *arg);
+    /* Once, after that, before the first look at `home`, or at what the world trusts. NULL: both
+     * were there with the rest. */
+    void (*lay)(void *arg);
+    const char *home;
     void (*hardware)(void *arg); /* once, before the first look into /sys */
     /* A file was opened, or it or a folder (`below`: all in it) is about to change: if something
      * large there has no content yet, gives it to the first such file and says which one it is,

@@ -122,7 +122,8 @@ typedef struct aq_world {
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
     bool sealed;          /* init has given up everything */
-    bool filled;          /* it has written the files */
+    bool filled;          /* it has written the files, */
+    bool laid;            /* and those of the home */
     uint64_t large_bytes; /* that large files took */
     bool large[256];      /* of these, which of the large ones have content; large.c */
     int hardware;         /* what is shown as /sys, in init */
@@ -133,6 +134,7 @@ typedef struct aq_world {
     int proc;                /* the world's, -1 where it has none */
     int users, network;      /* its namespaces */
     struct timespec started; /* before that the payload changed nothing */
+    struct timespec lived;   /* before that nothing in its home */
 } aq_world;
 
 /* ---- messages ---- */
@@ -176,13 +178,17 @@ static inline bool aq_has_warden(const aq_world *w)
     return w->privileged || w->cgroup.into >= 0;
 }
 
-/* Keeper → init, a byte: write the files. The line's end: reap, nobody wants them any more. While
- * it reaps init knows two more orders, signals: make the tree of /sys; fill a large file, the one
- * of the number that comes with it. It answers with a byte. */
+/* Keeper → init, a byte: write the files, all of them or all but those of the home. The line's end:
+ * reap, nobody wants them any more. While it reaps init knows three more orders, signals: write the
+ * home; make the tree of /sys; fill a large file, the one of the number that comes with it. It
+ * answers with a byte. */
 enum {
     AQ_ORDER_FILL = 'F',
+    AQ_ORDER_PART = 'P',
+    AQ_ORDER_LAY = 'Y',
     AQ_ORDER_HARDWARE = 'H',
     AQ_ORDER_LARGE = 'L',
+    AQ_SIGNAL_LAY = SIGHUP,
     AQ_SIGNAL_HARDWARE = SIGUSR1,
     AQ_SIGNAL_LARGE = SIGUSR2
 };
@@ -252,7 +258,12 @@ int aq_copy_folder(aq_world *w, int from, int to, aq_err *err);
     (UINT64_C(1) << CAP_SYS_ADMIN | UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID |        \
      UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_SETPCAP | UINT64_C(1) << CAP_SYS_CHROOT)
 
-typedef enum aq_own { AQ_OWN_KEEPER = 1, AQ_OWN_INIT = 2, AQ_OWN_WARDEN = 4 } aq_own;
+typedef enum aq_own {
+    AQ_OWN_KEEPER = 1,
+    AQ_OWN_INIT = 2,
+    AQ_OWN_WARDEN = 4,
+    AQ_OWN_FILLER = 8 /* init, while the home is not written */
+} aq_own;
 
 /* From here on this process makes the calls of its list only (calls.def); any other one kills it.
  * Needs no_new_privs. */
@@ -286,7 +297,10 @@ bool aq_files_hold(const aq_plan *plan, const char *path);
 void aq_files_as_user(const aq_world *w, bool user);
 /* Both as the user. Folders that are there already stay as they are. */
 int aq_files_folders(const aq_world *w, int root, aq_err *err);
-int aq_files_write(const aq_world *w, aq_err *err);
+int aq_files_write(const aq_world *w, bool home, aq_err *err); /* of the home, or all others */
+/* Is it one of those of the home, which can be written last? */
+bool aq_files_at_home(const aq_plan *plan, const aq_plan_file *f);
+const char *aq_start_folder(const aq_plan *plan); /* where the payload begins */
 /* hardware.c: fills /sys with the tree of the plan's machine; 0, or what is wrong. */
 int aq_hardware_write(const aq_world *w);
 
