@@ -551,6 +551,9 @@ static int read_stream(request *q, const aq_buf *stream, reading *r, aq_run_resu
     aq_canon_form form = aq_twins_form(q->world.decoys);
     int n;
 
+    /* Who wants to hear nothing need not wait for what would be said. */
+    if (option(q, "quiet") && !option(q, "json"))
+        return aq_observation_read(q->arena, stream->data, stream->len, NULL, NULL, o, err);
     aq_summary_begin(&r->summary, q->arena);
     aq_secrets_begin(&r->secrets, q->arena, q->world.decoys);
     r->canon = aq_canon_new(&form, NULL, NULL);
