@@ -102,13 +102,11 @@ static int parse_option(const aq_command *c, int argc, char **argv, int *at, aq_
         if (equals)
             return aq_say_usage(c, "--%s takes no value", c->options[i].name);
         ret->value[i] = "";
-    } else if (equals) {
-        ret->value[i] = equals + 1;
-    } else if (*at + 1 < argc && strcmp(argv[*at + 1], "--") != 0) {
-        ret->value[i] = argv[++*at];
     } else {
-        return aq_say_usage(c, "--%s needs a value (%s)", c->options[i].name,
-                            c->options[i].argument);
+        ret->value[i] = equals ? equals + 1 : *at + 1 < argc ? argv[++*at] : "";
+        if (!*ret->value[i] || (!equals && strcmp(ret->value[i], "--") == 0))
+            return aq_say_usage(c, "--%s needs a value (%s)", c->options[i].name,
+                                c->options[i].argument);
     }
     return AQ_PARSE_RUN;
 }

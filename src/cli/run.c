@@ -433,9 +433,6 @@ static int check_words(const request *q)
     const char *rootfs = option(q, "rootfs");
     const char *cwd = option(q, "cwd"), *colour = option(q, "color");
 
-    for (const aq_option *o = options; o->name; o++)
-        if (o->argument && option(q, o->name) && !*option(q, o->name))
-            return aq_say_usage(q->command, "--%s: it needs %s", o->name, o->argument);
     if (cwd && cwd[0] != '/')
         return aq_say_usage(q->command, "--cwd %.300s: it must begin with / (a folder inside)",
                             cwd);

@@ -21,6 +21,7 @@ enum {
     SLACK_NS = 50000,   /* that a sleep may take longer */
     WAKE_NS = 8192,     /* and at most so much more until the sleeper runs */
     JIFFY_NS = 4000000, /* steps of the coarse clocks */
+    NO_CLOCK = 10,      /* a number that the kernel gave to none that it still has */
 };
 static const uint64_t second = 1000000000, uptime_ns = 90061ULL * 1000000000;
 
@@ -33,6 +34,29 @@ static bool is_wall(int id)
 static bool is_cpu(int id)
 {
     return id == CLOCK_PROCESS_CPUTIME_ID || id == CLOCK_THREAD_CPUTIME_ID || id < 0;
+}
+
+/* Those that ring while the machine is suspended need a right that nobody here has. */
+int aq_clock_waits(aq_tracer *t, aq_task *k, int id)
+{
+    uint64_t now;
+
+    switch (id) {
+    case CLOCK_REALTIME:
+    case CLOCK_MONOTONIC:
+    case CLOCK_BOOTTIME:
+    case CLOCK_TAI:
+        return 0;
+    case CLOCK_REALTIME_ALARM:
+    case CLOCK_BOOTTIME_ALARM:
+        return -EPERM;
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_MONOTONIC_COARSE:
+        return -EOPNOTSUPP;
+    default:
+        return is_cpu(id) && aq_usage_clock(t, k, id, &now) ? 0 : -EINVAL;
+    }
 }
 
 uint64_t aq_clock_now(const aq_tracer *t, int id)
@@ -151,7 +175,7 @@ aq_step aq_try_time(aq_tracer *t, aq_task *k)
 
     switch (k->nr) {
     case SYS_clock_gettime:
-        if (id > CLOCK_TAI)
+        if (id > CLOCK_TAI || id == NO_CLOCK)
             return AQ_STEP_RUN; /* the kernel says what is wrong with it */
         now = aq_clock_now(t, id);
         if (t->plan.machine && (id == CLOCK_REALTIME_COARSE || id == CLOCK_MONOTONIC_COARSE))
@@ -184,9 +208,11 @@ aq_step aq_try_sleep(aq_tracer *t, aq_task *k)
     int id = plain ? CLOCK_MONOTONIC : (int)aq_regs_arg(k, 0);
     bool absolute = !plain && (aq_regs_arg(k, 1) & TIMER_ABSTIME);
     int64_t ts[2];
+    int r;
 
-    if (id > CLOCK_TAI || id == CLOCK_THREAD_CPUTIME_ID || id == CLOCK_MONOTONIC_RAW)
-        return AQ_STEP_RUN;
+    r = id == CLOCK_THREAD_CPUTIME_ID ? -EOPNOTSUPP : aq_clock_waits(t, k, id);
+    if (r < 0)
+        return aq_answer(k, r);
     if (!aq_tracee_get(k, aq_regs_arg(k, plain ? 0 : 2), ts, sizeof ts))
         return aq_answer(k, -EFAULT);
     if (ts[0] < 0 || ts[1] < 0 || ts[1] >= (int64_t)second)

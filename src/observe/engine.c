@@ -120,6 +120,8 @@ void aq_engine_attempt(aq_tracer *t, aq_task *k)
     k->restart = k->interrupted ? aq_signals_restart(k) : 0;
     if (k->restart)
         aq_regs_set_call(k, SYS_pause);
+    else if (k->interrupted)
+        aq_signals_put_off(k);
     if (k->interrupted)
         aq_engine_step(t, k, AQ_STEP_RUN);
     else if (t->plan.machine && aq_actors_attempt(t, k) == AQ_STEP_DONE)
@@ -262,6 +264,7 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
         if (k->patched || result == -RESTART_BLOCK)
             aq_regs_restart(k, result == -RESTART_BLOCK ? -RESTART_NOHAND : result);
         aq_clock_left(t, k);
+        aq_poll_left(t, k);
         k->interrupted = false;
         k->retry = true;
         k->patched = k->wants_exit = false;

@@ -354,6 +354,7 @@ aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_message(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_connect(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result);
+void aq_poll_left(aq_tracer *t, aq_task *k); /* to the task, of one that is interrupted */
 aq_step aq_after_wait(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_lock(aq_tracer *t, aq_task *k, long *result);
 aq_step aq_after_ipc(aq_tracer *t, aq_task *k, long *result);
@@ -512,6 +513,8 @@ void aq_clock_left(aq_tracer *t, aq_task *k);      /* to the task, of a sleep th
 /* The call ends at the time that lies at `at` in the task; 0 there: it has none. -EFAULT, -EINVAL.
  */
 int aq_clock_until(aq_tracer *t, aq_task *k, uint64_t at, int id, bool absolute);
+int aq_clock_waits(aq_tracer *t, aq_task *k,
+                   int id); /* can one wait for it? 0, or what to answer */
 uint64_t aq_clock_deadline(const aq_tracer *t, int id, bool absolute, int64_t s, int64_t ns);
 
 /* usage.c */
@@ -545,6 +548,7 @@ void aq_edge_free(aq_tracer *t);
 void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to take */
 /* How a wait that the kernel never sees ends when a signal comes; 0: it runs the call itself. */
 int aq_signals_restart(const aq_task *k);
+void aq_signals_put_off(aq_task *k);
 bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret);
 void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 /* It goes on to take a signal. False: another took it meanwhile, and it waits on. */

@@ -100,13 +100,27 @@ aq_step aq_try_select(aq_tracer *t, aq_task *k)
 }
 
 /* These say how much of their time was left. */
+static bool says_left(const aq_task *k)
+{
+    return k->nr == SYS_select || k->nr == SYS_pselect6 || k->nr == SYS_ppoll;
+}
+
 static void say_left(const aq_task *k, uint64_t left)
 {
     uint64_t unit = k->nr == SYS_select ? 1000 : 1;
     uint64_t pair[2] = {left / 1000000000, left % 1000000000 / unit};
 
-    if (k->nr == SYS_select || k->nr == SYS_pselect6 || k->nr == SYS_ppoll)
+    if (says_left(k))
         aq_tracee_put(k, aq_regs_arg(k, k->nr == SYS_ppoll ? 2 : 4), pair, sizeof pair);
+}
+
+/* One that is interrupted says it, too; made again, it waits for what was left then. */
+void aq_poll_left(aq_tracer *t, aq_task *k)
+{
+    if (!k->timed || k->row->after != aq_after_poll || !says_left(k))
+        return;
+    say_left(k, k->deadline > t->clock ? k->deadline - t->clock : 0);
+    k->timed = false;
 }
 
 aq_step aq_after_poll(aq_tracer *t, aq_task *k, long *result)

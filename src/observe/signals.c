@@ -65,6 +65,32 @@ static bool moved(const aq_task *k)
     return k->done || (k->part && k->nr == SYS_sendmmsg);
 }
 
+/* Does the call's own mask let a signal through that the task's does not? */
+static bool let_through(const aq_task *k)
+{
+    uint64_t mask = 0, pending;
+
+    return k->masked && ptrace(PTRACE_GETSIGMASK, k->tid, sizeof mask, &mask) == 0 &&
+           !aq_signals_pending(k, mask, &pending);
+}
+
+/* Calls that no kernel makes again, not even after a stop that nobody handled: a socket that gives
+ * up after some time would not know how much of it is left. */
+static bool ends_for_good(const aq_task *k)
+{
+    switch (k->nr) {
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_semop:
+    case SYS_semtimedop:
+        return !let_through(k);
+    default:
+        return k->timed && (k->row->attempt == aq_try_message || k->row->attempt == aq_try_io ||
+                            k->row->attempt == aq_try_accept);
+    }
+}
+
 /* What is ignored ends no wait. The kernel keeps it for us all the same, since we trace. */
 static bool has_effect(const aq_task *k, uint64_t set)
 {
@@ -104,10 +130,38 @@ int aq_signals_restart(const aq_task *k)
     return k->row->attempt == aq_try_queue ? SYS : 0;
 }
 
+/* Where that cannot be, its moment is put off for the kernel, whose clock is not the world's. */
+void aq_signals_put_off(aq_task *k)
+{
+    static const int64_t late[2] = {INT64_C(1) << 32, 0};
+    int at = k->nr == SYS_nanosleep         ? 0
+             : k->nr == SYS_clock_nanosleep ? 2
+             : k->nr == SYS_futex           ? 3
+                                            : 4;
+    uint64_t scratch;
+
+    if (!k->timed || (k->row->attempt != aq_try_sleep && k->row->attempt != aq_try_futex &&
+                      k->row->attempt != aq_try_queue))
+        return;
+    scratch = aq_tracee_scratch(k, late, sizeof late);
+    if (scratch)
+        aq_regs_set_arg(k, at, scratch);
+}
+
+/* Does it answer at once when it is interrupted, with nothing left to the kernel's decision? */
+static bool keeps(const aq_task *k)
+{
+    return k->park != AQ_PARK_SPIN && (moved(k) || ends_for_good(k));
+}
+
 static void interrupt(aq_tracer *t, aq_task *k)
 {
     if (moved(k)) { /* what it has moved is its answer */
         aq_wake(t, k, aq_message_done(k));
+        return;
+    }
+    if (k->park != AQ_PARK_SPIN && ends_for_good(k)) {
+        aq_wake(t, k, -EINTR);
         return;
     }
     k->state = AQ_TASK_READY;
@@ -117,10 +171,11 @@ static void interrupt(aq_tracer *t, aq_task *k)
     if (k->at_exit) { /* the attempt has run: tell the kernel that it was interrupted */
         bool ends = k->timed || k->row->after == aq_after_poll || k->row->after == aq_after_ipc;
 
-        if (k->masked) { /* only inside the call is the signal let through: it is made once more */
+        if (let_through(k)) { /* only inside of it: the call is made once more */
             aq_regs_rewind(k);
         } else {
             aq_regs_restart(k, ends ? -514 : -512);
+            aq_poll_left(t, k);
             k->interrupted = false;
         }
         k->at_exit = k->wants_exit = false;
@@ -165,7 +220,7 @@ void aq_signals_check(aq_tracer *t)
         own = queued(k, false) & ~blocked;
         shared = queued(k, true) & ~blocked;
         if ((own || (shared && !taken_by_another(t, k, shared))) &&
-            (!moved(k) || has_effect(k, own | shared)))
+            (!keeps(k) || has_effect(k, own | shared)))
             interrupt(t, k);
     }
 }
@@ -192,6 +247,8 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
     }
     if (sig == SIGXCPU && s.si_code == SI_KERNEL)
         aq_preempted(t, k, "limit");
+    /* Sent after somebody else's: the call that was to be made for that one is made after this. */
+    k->interrupted = k->signalled = false;
     aq_timer_delivers(t, k, &s);
     aq_decode_signal(t, k, &s);
     k->signal = sig;

@@ -221,17 +221,32 @@ static int arm(aq_tracer *t, timer *m, const uint64_t in[4], uint64_t unit, bool
     return 0;
 }
 
+/* A moment of a clock that counts work; one that is over rings at once. */
+static void from_now(uint64_t in[4], uint64_t used)
+{
+    uint64_t at = in[2] < INT64_MAX / second ? in[2] * second + in[3] : INT64_MAX, left;
+
+    if (!at || in[3] >= second)
+        return;
+    left = at > used ? at - used : 1;
+    in[2] = left / second, in[3] = left % second;
+}
+
 /* Gives the old setting, takes the new one. */
 static aq_step exchange(aq_tracer *t, aq_task *k, timer *m, uint64_t new, uint64_t old,
                         uint64_t unit, bool absolute)
 {
-    uint64_t in[4], was[4];
+    uint64_t in[4], was[4], used;
     int r = 0;
 
     spell(t, m, unit, was);
     if (new) {
         if (!aq_tracee_get(k, new, in, sizeof in))
             return aq_answer(k, -EFAULT);
+        if (absolute && aq_usage_clock(t, k, m->clock, &used)) {
+            from_now(in, used);
+            absolute = false;
+        }
         r = arm(t, m, in, unit, absolute);
     }
     if (r == 0 && old && !aq_tracee_put(k, old, was, sizeof was))
@@ -281,10 +296,11 @@ static aq_step create_posix(aq_tracer *t, aq_task *k)
         int32_t signal, notify, tid;
     } e = {.signal = SIGALRM};
     int32_t id = timers_of(t)->next_id;
+    int r = aq_clock_waits(t, k, (int)aq_regs_arg(k, 0));
     timer *m;
 
-    if ((uint32_t)aq_regs_arg(k, 0) > CLOCK_TAI)
-        return aq_answer(k, -EINVAL);
+    if (r < 0)
+        return aq_answer(k, r);
     e.value = (uint64_t)id;
     if (aq_regs_arg(k, 1) && !aq_tracee_get(k, aq_regs_arg(k, 1), &e, 20))
         return aq_answer(k, -EFAULT);
@@ -367,6 +383,11 @@ static aq_step try_descriptor(aq_tracer *t, aq_task *k)
                     aq_regs_arg(k, 1) & TFD_TIMER_ABSTIME);
 }
 
+static bool has_descriptor(int clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
+}
+
 aq_step aq_try_timer(aq_tracer *t, aq_task *k)
 {
     switch (k->nr) {
@@ -377,9 +398,9 @@ aq_step aq_try_timer(aq_tracer *t, aq_task *k)
     case SYS_timer_create:
         return create_posix(t, k);
     case SYS_timerfd_create:
-        if ((uint32_t)aq_regs_arg(k, 0) > CLOCK_TAI ||
+        if (!has_descriptor((int)aq_regs_arg(k, 0)) ||
             ((uint32_t)aq_regs_arg(k, 1) & ~(uint32_t)(TFD_NONBLOCK | TFD_CLOEXEC)))
-            return AQ_STEP_RUN;
+            return AQ_STEP_RUN; /* the kernel says what is wrong with it */
         aq_regs_set_call(k, SYS_eventfd2);
         aq_regs_set_arg(k, 0, 0);
         return AQ_STEP_RUN;

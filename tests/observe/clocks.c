@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -246,15 +247,60 @@ static void counters(void)
     say("since-start", (long)(c / (uint64_t)(by_call(CLOCK_MONOTONIC) / 1000000)));
 }
 
+/* ---- clocks by number ---- */
+
+static long asked(long r)
+{
+    return r < 0 ? errno : 0;
+}
+
+/* What the calls say of every clock there is, and of some that are none. Those that ring while a
+ * machine sleeps depend on its hardware. */
+static void numbers(void)
+{
+    struct itimerspec never = {0};
+    struct timespec ts = {0}, none = {0};
+
+    for (clockid_t id = 0; id < 16; id++) {
+        timer_t timer = 0;
+        int fd;
+
+        if (id == CLOCK_REALTIME_ALARM || id == CLOCK_BOOTTIME_ALARM)
+            continue;
+        printf("%d: get %ld", id, asked(syscall(SYS_clock_gettime, id, &ts)));
+        printf(" resolution %ld", asked(syscall(SYS_clock_getres, id, &ts)));
+        printf(" sleep %ld", asked(syscall(SYS_clock_nanosleep, id, 0, &none, NULL)));
+        printf(" timer %ld", asked(timer_create(id, NULL, &timer)));
+        fd = timerfd_create(id, 0);
+        printf(" descriptor %ld", asked(fd));
+        printf(" set %ld\n", fd < 0 ? 0 : asked(timerfd_settime(fd, 0, &never, NULL)));
+    }
+}
+
+/* Atomic time: that of the day, where nobody told the kernel of leap seconds. */
+static void atomic(void)
+{
+    int64_t from = by_call(CLOCK_REALTIME), to;
+    struct timespec until = {from / second + 100, from % second};
+
+    agree("tai", by_call(CLOCK_TAI), CLOCK_REALTIME, false);
+    clock_nanosleep(CLOCK_TAI, TIMER_ABSTIME, &until, NULL);
+    to = by_call(CLOCK_TAI);
+    say("tai-sleep", (to - from) / (second / 10));
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
 
-    (void)argv;
+    if (argc > 1 && strcmp(argv[1], "numbers") == 0)
+        return numbers(), 0;
     sigaction(SIGSEGV, &sa, NULL);
     counters();
     modes();
-    if (argc == 1)
+    if (argc == 1) {
+        atomic();
         library();
+    }
     return 0;
 }

@@ -71,6 +71,17 @@ def test_what_was_asked_of_the_counter_is_what_happens(place, said):
     assert asked == [row for row in rows if row[0] not in ("khz", "forward", "aux", "since-start")]
 
 
+def test_atomic_time_is_the_days(said):
+    rows = dict(said[0])
+    assert rows["tai"] == 1 and rows["tai-sleep"] == 1000, "tenths of a second"
+
+
+def test_clocks_there_are(place):
+    """Which clocks exist, and what they can be used for, is as natively."""
+    native = subprocess.run([place / "clocks", "numbers"], stdout=subprocess.PIPE, timeout=60, check=True)
+    assert run(place, "./clocks", "numbers").splitlines() == native.stdout.decode().splitlines()
+
+
 def test_maps_and_vector_agree(place):
     """The library is where the vector says, in the file as on the stack; the empty pages right below."""
     code = ("import ctypes, struct; v = open('/proc/self/auxv', 'rb').read(); "

@@ -14,6 +14,8 @@ work 27
 rang 1 timer 1 missed 9 9
 to the thread 1
 none 1
+made 0 rang 1 after 1
+made 0 rang 1 after 1
 read 8 count 10
 every 100000000 set anew -1 1 left 1
 past 8

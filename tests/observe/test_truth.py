@@ -78,6 +78,19 @@ def test_children_and_programs(run):
     assert fork < events.index(child[0])
 
 
+def test_arguments_are_those_of_the_new_program(tmp_path):
+    """What a new program was given is read there: the kernel puts the words of a script's first line before the caller's."""
+    inner, script = tmp_path / "inner", tmp_path / "script"
+    inner.write_text("#!/bin/sh -e\nexit 0\n")
+    script.write_text(f"#!{inner} plain\n")
+    for path in (inner, script):
+        path.chmod(0o755)
+    _, events, _ = watch(tmp_path, "/bin/sh", "-c", f"exec {script} one two")
+    told = [e["args"] for e in events if e["op"] == "exec"][-1]
+    assert told["argv"].split("\\x00") == ["/bin/sh", "-e", str(inner), "plain", str(script), "one", "two"]
+    assert told["given"] == str(script)
+
+
 def test_counts_are_complete(run):
     said, events, _ = run
     counts = [e for e in events if e["op"] == "counts" and e["process"] == 0]

@@ -16,5 +16,8 @@ def test_all_agree(tmp_path):
     assert 3_000_000 <= s["self"] < 3_200_000 and s["switches"] == 0
     assert s["self"] <= s["clock"] <= s["own"] <= s["thread"] < s["self"] + 10_000
     assert s["cutime"] in (0, 1) and s["bad"] == -1
+    # Of a thread: its own, and no more; of the process: all of them.
+    assert 1_500_000 <= s["worker"] < 1_600_000 and s["before"] <= s["leader"] < s["before"] + 50_000
+    assert abs(s["both"] - s["leader"] - s["worker"]) < 10_000
     calls = {e["args"]["call"] for e in runs[0][1] if e["op"] == "now"}
     assert {"times", "sysinfo", "clock_gettime"} <= calls

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +140,32 @@ static void posix(void)
     printf("none %d\n", t != NULL || errno == EINVAL);
 }
 
+/* Of work: a moment of the process's own clock, from now and since its start. */
+static void of_work(bool absolute)
+{
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec v = {.it_value = {0, 20000000}};
+    struct timespec now, last;
+    timer_t t;
+
+    catch (SIGUSR1);
+    printf("made %d", timer_create(CLOCK_PROCESS_CPUTIME_ID, &e, &t));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    if (absolute) {
+        v.it_value.tv_sec += now.tv_sec;
+        v.it_value.tv_nsec += now.tv_nsec;
+        v.it_value.tv_sec += v.it_value.tv_nsec / 1000000000;
+        v.it_value.tv_nsec %= 1000000000;
+    }
+    timer_settime(t, absolute ? TIMER_ABSTIME : 0, &v, NULL);
+    for (int i = 0; i < 100000000 && !rang; i++)
+        getppid();
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &last);
+    printf(" rang %d after %d\n", rang == SIGUSR1,
+           (last.tv_sec - now.tv_sec) * 1000 + (last.tv_nsec - now.tv_nsec) / 1000000 >= 20);
+    timer_delete(t);
+}
+
 /* ---- descriptors ---- */
 
 static void descriptor(void)
@@ -173,6 +200,8 @@ int main(void)
     work(ITIMER_VIRTUAL, SIGVTALRM);
     work(ITIMER_PROF, SIGPROF);
     posix();
+    of_work(false);
+    of_work(true);
     descriptor();
     return 0;
 }

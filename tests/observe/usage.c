@@ -1,5 +1,6 @@
 /* Prints processor time and uptime by every call that tells them; test_usage.py looks whether they
  * agree with one another and between runs. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -39,6 +40,32 @@ static pid_t worker(void)
     return p;
 }
 
+static long long of(int who)
+{
+    struct rusage u = {0};
+
+    getrusage(who, &u);
+    return ns(u.ru_utime, u.ru_stime);
+}
+
+static void *busy(void *ret)
+{
+    work(5000);
+    *(long long *)ret = of(RUSAGE_THREAD);
+    return NULL;
+}
+
+static void threads(void)
+{
+    long long worker = 0, first = of(RUSAGE_THREAD);
+    pthread_t t;
+
+    pthread_create(&t, NULL, busy, &worker);
+    pthread_join(t, NULL);
+    printf("\"worker\":%lld,\"leader\":%lld,\"before\":%lld,\"both\":%lld}\n", worker,
+           of(RUSAGE_THREAD), first, of(RUSAGE_SELF));
+}
+
 int main(void)
 {
     struct rusage self, children, child, second = {0};
@@ -74,7 +101,8 @@ int main(void)
     clocks[1] = now(own);
     clocks[2] = now(CLOCK_THREAD_CPUTIME_ID);
     printf("\"clock\":%lld,\"own\":%lld,\"thread\":%lld,", clocks[0], clocks[1], clocks[2]);
-    printf("\"cutime\":%ld,\"bad\":%d}\n", (long)(tms.tms_cutime + tms.tms_cstime),
+    printf("\"cutime\":%ld,\"bad\":%d,", (long)(tms.tms_cutime + tms.tms_cstime),
            clock_gettime(-800002, &(struct timespec){0})); /* of process 100,000 */
+    threads();
     return 0;
 }

@@ -33,6 +33,7 @@ def asked(runner, call, path, *options):  # noqa: F811
 
 @pytest.mark.parametrize("call,path,expected", [
     ("open", ".bashrc", 0), ("up", "../../..{home}/.bashrc", 0), ("open", "/proc/self/root{home}/.bashrc", 0),
+    ("open", "/usr/share/../..{home}/.bashrc", 0), ("access", "/usr/lib/../../usr/share/..//..{home}/.netrc", 0),
     ("write", ".bashrc", EEXIST), ("access", ".netrc", 0), ("stat", ".netrc", 0), ("statx", ".netrc", 0),
     ("chdir", ".ssh", 0), ("mkdir", ".ssh", EEXIST), ("unlink", ".netrc", 0), ("watch", ".ssh", 0), ("readlink", ".netrc", 22),
     ("exec", ".netrc", EACCES), ("open", "no such file", ENOENT)])  # fmt: skip

@@ -241,12 +241,16 @@ def test_wrong_words_are_the_callers(runner):
              ("--color", "pink"): "auto, always or never", ("--limit", "memory=-1"): "NAME=N",
              ("--limit", "memory=0"): "NAME=N", ("--limit", "memory=99999999999999999999"): "NAME=N",
              ("--limit", "memory"): "NAME=N", ("--limit", "memory=1k"): "NAME=N"}
-    wrong |= {(option, ""): "needs" for option in ("--cwd", "--share", "--env", "--rootfs", "--limit", "--events", "--stream")}
+    valued = ("--cwd", "--share", "--env", "--rootfs", "--limit", "--events", "--stream", "--resolve", "--seed", "--pack")
+    wrong |= {(option, ""): f"{option} needs a value" for option in valued}
     for (option, word), said in wrong.items():
         done = runner.run("sh", "-c", "echo ran", options=[option, word])
         assert (done.returncode, done.stdout) == (64, b""), (option, word, done.stderr)
         assert said in done.stderr.decode().splitlines()[0], (option, word, done.stderr)
     assert runner.run("").returncode == 64
+    for words in (["--resolve", "", "true"], ["--resolve="], ["--resolve", "--", "true"], ["--resolve"]):
+        done = subprocess.run([PROGRAM, "run", "--quarantine", *words], cwd=runner.place, capture_output=True, text=True)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (64, "aquarium: run: --resolve needs a value (NAME[,NAME…])"), words
     # The twins: right words of the same options.
     done = runner.run("pwd", options=["--cwd", "/tmp", "--share", "file", "--env", "A=", "--color", "never",
                                       "--limit", "memory=1000000000"])

@@ -27,6 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "choose.h"
+
 enum { THREADS = 3 };
 
 static void *signalled(void *me);
@@ -674,42 +676,35 @@ static int socket_pair(void)
     return 0;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} acts[] = {{"spin", spin},
-            {"spin-lock", spin_lock},
-            {"spin-atomic", spin_atomic},
-            {"shm-spin", shm_spin},
-            {"spin-for-sleeper", spin_for_sleeper},
-            {"spin-for-alarm", spin_for_alarm},
-            {"leader-computes", leader_computes},
-            {"spins-for-nothing", spins_for_nothing},
-            {"vfork-stopped", vfork_stopped},
-            {"bad-masks", bad_masks},
-            {"lock-circle", lock_circle},
-            {"timers", timers},
-            {"posix-timers", posix_timers},
-            {"timerfd", timer_descriptor},
-            {"sysv", sysv},
-            {"pi", inherit},
-            {"robust", robust},
-            {"condvar", condvar},
-            {"barrier", barriers},
-            {"rwlock", rwlocks},
-            {"eventfd", eventfds},
-            {"signalfd", signal_descriptor},
-            {"sigqueue", queue_signals},
-            {"exec-thread", exec_thread},
-            {"vfork", vforks},
-            {"mqueue", message_queue},
-            {"socketpair", socket_pair}};
+static const act acts[] = {{"spin", spin},
+                           {"spin-lock", spin_lock},
+                           {"spin-atomic", spin_atomic},
+                           {"shm-spin", shm_spin},
+                           {"spin-for-sleeper", spin_for_sleeper},
+                           {"spin-for-alarm", spin_for_alarm},
+                           {"leader-computes", leader_computes},
+                           {"spins-for-nothing", spins_for_nothing},
+                           {"vfork-stopped", vfork_stopped},
+                           {"bad-masks", bad_masks},
+                           {"lock-circle", lock_circle},
+                           {"timers", timers},
+                           {"posix-timers", posix_timers},
+                           {"timerfd", timer_descriptor},
+                           {"sysv", sysv},
+                           {"pi", inherit},
+                           {"robust", robust},
+                           {"condvar", condvar},
+                           {"barrier", barriers},
+                           {"rwlock", rwlocks},
+                           {"eventfd", eventfds},
+                           {"signalfd", signal_descriptor},
+                           {"sigqueue", queue_signals},
+                           {"exec-thread", exec_thread},
+                           {"vfork", vforks},
+                           {"mqueue", message_queue},
+                           {"socketpair", socket_pair}};
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc == 2 && i < sizeof acts / sizeof *acts; i++)
-        if (strcmp(argv[1], acts[i].name) == 0)
-            return acts[i].run();
-    fprintf(stderr, "no such act\n");
-    return 64;
+    return choose(acts, sizeof acts / sizeof *acts, argc, argv);
 }

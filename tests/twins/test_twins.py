@@ -2,9 +2,11 @@
 else the machine does; and in the seed's other world it does the same as long as it makes nothing of decoys."""
 import concurrent.futures
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -154,6 +156,34 @@ def test_who_spins_for_nothing_is_asleep(place):
 
 def test_a_child_of_vfork_that_is_stopped_holds_up_nobody(place):
     assert limited(place, "./twins_acts", "vfork-stopped")["elapsed_ms"] < 2000
+
+
+def test_who_yields_lets_others_go_first(place):
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--quiet", "--", "./twins_waits", "yields"],
+                          cwd=place, capture_output=True, timeout=60)
+    assert done.returncode == 0 and 0 < int(done.stdout) < 10, done
+
+
+def test_turns_do_not_depend_on_whoever_reads_the_output(place, tmp_path):
+    """Once all output goes out at once, once nobody takes it before the end: the same events in the same order."""
+    for name in "taken", "kept":
+        ours, theirs = os.pipe()
+        if name == "kept":
+            os.set_blocking(theirs, False)
+            with pytest.raises(BlockingIOError):
+                while True:
+                    os.write(theirs, bytes(4096))
+            os.set_blocking(theirs, True)
+        run = subprocess.Popen([PROGRAM, "run", "--quarantine", *WORLD, "--quiet", "--events", tmp_path / name, "--",
+                                "./twins_waits", "in-vain"], cwd=place, stdout=theirs)
+        os.close(theirs)
+        if name == "kept":
+            time.sleep(1)
+        with open(ours, "rb") as stream:
+            out = stream.read().lstrip(b"\0")
+        assert run.wait(timeout=60) == 0 and out == b"o" * 48000
+    taken, kept = ([json.loads(line) for line in (tmp_path / name).read_text().splitlines()] for name in ("taken", "kept"))
+    assert taken[:-1] == kept[:-1] and taken[-1]["digest"] == kept[-1]["digest"]
 
 
 KERNEL = [("twins_acts", act) for act in ("bad-masks", "lock-circle")]

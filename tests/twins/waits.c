@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,6 +23,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "choose.h"
 
 enum { SOME = 3 };
 
@@ -400,25 +404,96 @@ static int moments(void)
     return 0;
 }
 
-static const struct {
-    const char *name;
-    int (*run)(void);
-} acts[] = {{"requeue", requeue},
-            {"bitset", bitset},
-            {"shared-barrier", shared_barrier},
-            {"shared-condition", shared_condition},
-            {"timed-semaphore", timed_semaphore},
-            {"waitid", wait_ids},
-            {"sigtimedwait", timed_signals},
-            {"inotify", watch},
-            {"epoll", edges},
-            {"moments", moments}};
+/* ---- turns ---- */
+
+static atomic_int given;
+
+static void *giver(void *arg)
+{
+    getppid();
+    given = 1;
+    return arg;
+}
+
+/* Who yields lets the others go first: at once, and not after a turn of many calls. */
+static int yields(void)
+{
+    pthread_t t;
+    int n = 0;
+
+    pthread_create(&t, NULL, giver, NULL);
+    for (; !given; n++)
+        sched_yield();
+    pthread_join(t, NULL);
+    printf("%d\n", n);
+    return 0;
+}
+
+static void *polls(void *fd)
+{
+    struct pollfd p = {.fd = *(int *)fd, .events = POLLIN};
+
+    poll(&p, 1, -1);
+    return NULL;
+}
+
+static void *marks(void *me)
+{
+    char name[32];
+
+    for (int i = 0; i < 400; i++) {
+        getppid();
+        if (i % 10)
+            continue;
+        snprintf(name, sizeof name, "/mark-%ld-%d", (long)me, i);
+        access(name, F_OK);
+    }
+    return NULL;
+}
+
+/* Some wait for what does not come while output goes out, and are asked again each time it does.
+ * The turns of others afterwards must not depend on how often that was. */
+static int in_vain(void)
+{
+    static char
+        out[16000]; /* that go out in many pieces, and into what is kept for a slow reader */
+    pthread_t waiter[SOME], worker[SOME];
+    int p[2];
+
+    if (pipe(p) != 0)
+        return 1;
+    for (int i = 0; i < SOME; i++)
+        pthread_create(&waiter[i], NULL, polls, p);
+    memset(out, 'o', sizeof out);
+    for (int i = 0; i < SOME; i++) {
+        if (write(STDOUT_FILENO, out, sizeof out) != sizeof out)
+            return 1;
+        pause_ms(10);
+    }
+    for (long i = 0; i < SOME; i++)
+        pthread_create(&worker[i], NULL, marks, (void *)i);
+    for (int i = 0; i < SOME; i++)
+        pthread_join(worker[i], NULL);
+    close(p[1]);
+    for (int i = 0; i < SOME; i++)
+        pthread_join(waiter[i], NULL);
+    return 0;
+}
+
+static const act acts[] = {{"requeue", requeue},
+                           {"bitset", bitset},
+                           {"shared-barrier", shared_barrier},
+                           {"shared-condition", shared_condition},
+                           {"timed-semaphore", timed_semaphore},
+                           {"waitid", wait_ids},
+                           {"sigtimedwait", timed_signals},
+                           {"inotify", watch},
+                           {"epoll", edges},
+                           {"moments", moments},
+                           {"yields", yields},
+                           {"in-vain", in_vain}};
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc == 2 && i < sizeof acts / sizeof *acts; i++)
-        if (strcmp(argv[1], acts[i].name) == 0)
-            return acts[i].run();
-    fprintf(stderr, "no such act\n");
-    return 64;
+    return choose(acts, sizeof acts / sizeof *acts, argc, argv);
 }

@@ -38,7 +38,7 @@ static void act(world *w, aq_proc *p, aq_event_kind kind, const char *op, const 
 }
 
 typedef struct seen {
-    uint64_t events, repeats, said, counted;
+    uint64_t events, repeats, said, counted, unnamed, ns;
     char last[64];
 } seen;
 
@@ -55,6 +55,10 @@ static void look(const aq_event *e, void *arg)
     for (int i = 0; i < e->arg_count; i++) {
         if (strcmp(e->args[i].name, "left-out") == 0)
             s->said += (uint64_t)e->args[i].number;
+        if (strcmp(e->args[i].name, "unnamed") == 0)
+            s->unnamed += (uint64_t)e->args[i].number;
+        if (strcmp(e->args[i].name, "ns") == 0)
+            s->ns += (uint64_t)e->args[i].number;
         if (strcmp(e->args[i].name, "count") == 0)
             s->counted += (uint64_t)e->args[i].number;
     }
@@ -159,6 +163,52 @@ static void many_processes(void **state)
     assert_int_equal(s.said, PROCESSES * EACH - 100000);
 }
 
+/* More summaries than there may be of one kind: what they would have said is in those of the world.
+ * Two ops share the bound, and the time that was slept is not lost either. */
+static void too_many_summaries(void **state)
+{
+    enum { PROCESSES = 80, EACH = 1500, LIMIT = 100000 };
+    world w;
+    seen s;
+
+    (void)state;
+    begin(&w);
+    for (uint32_t n = 0; n < PROCESSES; n++) {
+        aq_proc p = {.ordinal = n + 2, .world = &w.t, .pidfd = -1};
+
+        for (int i = 0; i < AQ_FD_SLOTS; i++)
+            p.fds[i].fd = -1;
+        for (int i = 0; i < EACH; i++)
+            for (int again = 0; again < 3; again++) /* one is shown of each */
+                act(&w, &p, AQ_EVENT_CLOCK, n < PROCESSES / 2 ? "now" : "counter", NULL, i, 0);
+        aq_decode_end(&w.t, &p, 9);
+    }
+    s = end(&w);
+    assert_int_equal(s.repeats, LIMIT + 1);
+    assert_int_equal(s.said, 2 * PROCESSES * EACH);
+    assert_int_equal(s.events, PROCESSES * EACH + s.repeats + 2 * PROCESSES + ENDS);
+    assert_int_equal(s.unnamed, 2 * (PROCESSES * EACH - LIMIT));
+}
+
+static void slept_is_summed(void **state)
+{
+    world w;
+    seen s;
+
+    (void)state;
+    begin(&w);
+    for (int i = 0; i < 100; i++) {
+        aq_event e = aq_event_of(AQ_EVENT_CLOCK, "sleep");
+
+        aq_event_number(&e, "ns", 7);
+        aq_note_proc(&w.t, &w.p, 0, &e);
+    }
+    s = end(&w);
+    assert_int_equal(s.said, 100 - 32);
+    assert_int_equal(s.ns, 7 * (100 - 32));
+    assert_int_equal(s.unnamed, 0);
+}
+
 static void counts_of_all_calls(void **state)
 {
     world w;
@@ -178,7 +228,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_act_again),  cmocka_unit_test(one_look_at_the_clock),
         cmocka_unit_test(ever_new_objects),    cmocka_unit_test(many_processes),
-        cmocka_unit_test(counts_of_all_calls),
+        cmocka_unit_test(counts_of_all_calls), cmocka_unit_test(too_many_summaries),
+        cmocka_unit_test(slept_is_summed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
