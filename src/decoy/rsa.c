@@ -1,6 +1,7 @@
-/* RSA keys of 2048 bits as clouds make them. To find two primes takes a hundred times as long as
- * the rest of a world, so they are of a list: A takes the second one at an even place, B at an odd
- * one.
+/* RSA keys of 2048 bits as clouds make them. To find two primes takes ten times as long as the
+ * rest of a world, so where they are found is known before: a list has the names of streams that
+ * begin with one. A takes the second one at an even place, B at an odd one. Two worlds of a
+ * thousand have one in common; whoever has the list can tell each of them.
  *
  * Every form has one length. Primes of the list are 1 modulo 4, so that some d of 2047 bits is
  * among those that fit; their own exponents have 1024 bits; q is taken so that its inverse has. */
@@ -12,7 +13,7 @@
 
 #define RSA "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01"
 
-enum { E = 65537, HALF = 1024, DIGITS = HALF / 4 };
+enum { E = 65537, HALF = 1024, NAME = 6, LEAST = 8 };
 
 typedef struct rsa {
     mpz_t n, e, d, p, q, dp, dq, inverse;
@@ -29,14 +30,19 @@ static void rsa_end(rsa *k)
     mpz_clears(k->n, k->e, k->d, k->p, k->q, k->dp, k->dq, k->inverse, NULL);
 }
 
-static bool take_prime(const aq_pack *pack, const aq_pack_list *l, uint32_t i, mpz_t ret)
+/* The first bytes of the stream: above three quarters of what 1024 bits hold, and 1 modulo 4. */
+static void take_prime(const aq_pack *pack, const aq_pack_list *l, uint32_t i, mpz_t ret)
 {
-    char digits[DIGITS + 1];
+    static const uint8_t key[32] = "aquarium/v1/primes";
+    char name[NAME + 1] = "";
+    uint8_t raw[HALF / 8];
+    aq_stream s = aq_stream_of(key, name);
 
-    memcpy(digits, pack->pool + l->words + (size_t)i * l->width, DIGITS);
-    digits[DIGITS] = '\0';
-    return mpz_set_str(ret, digits, 16) == 0 && mpz_sizeinbase(ret, 2) == HALF &&
-           mpz_fdiv_ui(ret, 4) == 1;
+    memcpy(name, pack->pool + l->words + (size_t)i * l->width, NAME);
+    aq_stream_bytes(&s, raw, sizeof raw);
+    raw[0] |= 0xc0;
+    raw[sizeof raw - 1] = (uint8_t)((raw[sizeof raw - 1] & 0xfc) | 1);
+    mpz_import(ret, sizeof raw, 1, 1, 1, 0, raw);
 }
 
 /* p of the first half of the list, q of the second. */
@@ -44,16 +50,14 @@ static bool choose(const aq_making *m, const aq_pack_list *l, rsa *k)
 {
     uint32_t half = l->count / 2, from;
 
-    if (!take_prime(m->pack, l, aq_lot_apart(m->lot, half), k->p))
-        return false;
+    take_prime(m->pack, l, aq_lot_apart(m->lot, half), k->p);
     from = aq_stream_below(&m->lot->own, half);
     for (uint32_t i = 0; i < half; i++) {
         uint32_t at = (from + i) % half;
 
         if (at % 2 != (m->lot->side == AQ_SIDE_B))
             continue;
-        if (!take_prime(m->pack, l, half + at, k->q))
-            return false;
+        take_prime(m->pack, l, half + at, k->q);
         if (mpz_invert(k->inverse, k->q, k->p) && mpz_sizeinbase(k->inverse, 2) == HALF)
             return true;
     }
@@ -124,8 +128,9 @@ int aq_key_rsa_private(const aq_making *m, aq_buf *out, aq_err *err)
     int r = 0;
     rsa k;
 
-    if (!l || l->width != DIGITS || l->count < 8)
-        return aq_fail(err, -EINVAL, "rsa-private needs a list of eight primes of 1024 bits");
+    if (!l || l->width != NAME || l->count < LEAST)
+        return aq_fail(err, -EINVAL, "rsa-private needs a list of %d primes, six digits each",
+                       LEAST);
     rsa_begin(&k);
     if (choose(m, l, &k) && complete(&k)) {
         put_key(&der, &k);

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "53f2c91929b4af65241b4ac063817c89c93dd5eb29f8b47fdd0a46dd3ce1b7eb"
+#define GOLDEN "b5f0df1fd4f0d00eb1ff1121b06475b0cb31f84e11474860f36f360716ad356d"
 
 enum { PAIRS = 1000, START = 1800000000, ABBREVIATED = 10 };
 
