@@ -12,6 +12,7 @@
 #include <linux/tcp.h>
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -145,28 +146,18 @@ static void local(aq_tracer *t, uint8_t *m, size_t len)
     }
 }
 
-static void of_netlink(aq_tracer *t, uint8_t *m, size_t len)
+/* Those that have no more than a number and a cookie, which stand at other places in each. */
+static void plain(aq_tracer *t, uint8_t *m, size_t len, size_t inode_at, size_t cookie_at)
 {
-    struct netlink_diag_msg d;
+    uint32_t inode, cookie[2];
 
-    if (len < NLMSG_LENGTH(sizeof d))
+    if (len < NLMSG_HDRLEN + cookie_at + sizeof cookie)
         return;
-    memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
-    d.ndiag_ino = shown(t, d.ndiag_ino);
-    set_cookie(d.ndiag_cookie, d.ndiag_ino);
-    memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
-}
-
-static void of_packets(aq_tracer *t, uint8_t *m, size_t len)
-{
-    struct packet_diag_msg d;
-
-    if (len < NLMSG_LENGTH(sizeof d))
-        return;
-    memcpy(&d, m + NLMSG_HDRLEN, sizeof d);
-    d.pdiag_ino = shown(t, d.pdiag_ino);
-    set_cookie(d.pdiag_cookie, d.pdiag_ino);
-    memcpy(m + NLMSG_HDRLEN, &d, sizeof d);
+    memcpy(&inode, m + NLMSG_HDRLEN + inode_at, sizeof inode);
+    inode = shown(t, inode);
+    set_cookie(cookie, inode);
+    memcpy(m + NLMSG_HDRLEN + inode_at, &inode, sizeof inode);
+    memcpy(m + NLMSG_HDRLEN + cookie_at, cookie, sizeof cookie);
 }
 
 size_t aq_face_socket(aq_tracer *t, uint8_t *m, size_t len)
@@ -182,10 +173,12 @@ size_t aq_face_socket(aq_tracer *t, uint8_t *m, size_t len)
         local(t, m, len);
         break;
     case AF_NETLINK:
-        of_netlink(t, m, len);
+        plain(t, m, len, offsetof(struct netlink_diag_msg, ndiag_ino),
+              offsetof(struct netlink_diag_msg, ndiag_cookie));
         break;
     case AF_PACKET:
-        of_packets(t, m, len);
+        plain(t, m, len, offsetof(struct packet_diag_msg, pdiag_ino),
+              offsetof(struct packet_diag_msg, pdiag_cookie));
         break;
     default:
         break;

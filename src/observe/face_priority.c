@@ -7,12 +7,10 @@
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
 #include "veil/actors.h"
@@ -82,19 +80,9 @@ static const aq_veil_actor *actor_of(aq_tracer *t, aq_task *k, int inner)
 /* The number of its group, as we see it. */
 static int group_of(const aq_proc *p)
 {
-    char path[64], text[512];
-    const char *end;
-    size_t n = 0;
-    FILE *f;
+    char text[AQ_STAT];
+    const char *end = aq_task_stat(p->pid, text);
 
-    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), p->pid);
-    f = fopen(path, "re");
-    if (f) {
-        n = fread(text, 1, sizeof text - 1, f);
-        fclose(f);
-    }
-    text[n] = '\0';
-    end = strrchr(text, ')');
     return end && strlen(end) > 4 ? (int)strtol(strchr(end + 4, ' ') ?: "0", NULL, 10) : 0;
 }
 

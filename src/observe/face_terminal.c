@@ -4,14 +4,12 @@
  * themselves are the kernel's. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kernel/process.h"
 #include "observe/decode.h"
 
 enum { SLAVES = 136, OWN = 5, TTY_FIELD = 7, STATE_FIELD = 3, MOST = 0x7ffff000 };
@@ -26,19 +24,9 @@ void aq_terminal_opening(aq_tracer *t, aq_task *k, const char *path)
 /* Which terminal controls the process. */
 static unsigned long controlling(const aq_task *k)
 {
-    char path[64], text[512];
-    const char *at;
-    size_t n = 0;
-    FILE *f;
+    char text[AQ_STAT];
+    const char *at = aq_task_stat(k->tid, text);
 
-    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), k->tid);
-    f = fopen(path, "re");
-    if (f) {
-        n = fread(text, 1, sizeof text - 1, f);
-        fclose(f);
-    }
-    text[n] = '\0';
-    at = strrchr(text, ')');
     for (int field = STATE_FIELD - 1; at && field < TTY_FIELD; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoul(at, NULL, 10) : 0;

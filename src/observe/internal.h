@@ -22,6 +22,7 @@ typedef struct aq_disk aq_disk;
 
 enum {
     AQ_CALL_NUMBERS = 512, /* numbers of our table are below */
+    AQ_STAT = 1024,        /* bytes of the kernel's line about a task */
     AQ_QUANTUM = 64,       /* calls after which another task gets its turn, at least */
     AQ_FD_SLOTS = 64,      /* remembered descriptors of one process */
     AQ_PATH = 4096,
@@ -460,7 +461,9 @@ aq_proc *aq_proc_add(aq_tracer *t, pid_t pid, const aq_proc *parent);
 void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former); /* exec by a thread: it became k */
 void aq_task_kill_all(aq_tracer *t);
 void aq_task_bury(aq_tracer *t, aq_task *k,
-                  int status);         /* frees it; the last one ends its process */
+                  int status); /* frees it; the last one ends its process */
+/* The kernel's line about it, from the end of its name on; NULL: it is not there any more. */
+char *aq_task_stat(pid_t tid, char text[static AQ_STAT]);
 char aq_task_letter(const aq_task *k); /* as /proc says: S, t, Z …; 0: it is gone */
 void aq_task_reap_dying(aq_tracer *t); /* waits for those that SIGKILL has reached */
 

@@ -17,14 +17,12 @@
 #include <errno.h>
 #include <linux/prctl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "kernel/process.h"
 #include "observe/decode.h"
 #include "observe/image.h"
 
@@ -137,18 +135,9 @@ static bool read_map(const aq_task *k, struct prctl_mm_map *m)
     /* Numbers of fields in /proc/PID/stat, counted from the one after the name. */
     enum { START_CODE = 24, END_CODE, START_STACK, START_DATA = 43 };
     uint64_t field[64] = {0};
-    char path[64], text[1024], *at;
+    char text[AQ_STAT], *at = aq_task_stat(k->tid, text);
     size_t n;
-    FILE *f;
 
-    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), k->tid);
-    f = fopen(path, "re");
-    if (!f)
-        return false;
-    n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    at = strrchr(text, ')');
     for (n = 0; at && (at = strchr(at, ' ')) && n < 63; at++)
         field[++n] = strtoull(at + 1, NULL, 10);
     *m = (struct prctl_mm_map){.start_code = field[START_CODE],

@@ -1,5 +1,6 @@
 /* Tasks and processes of a world: who is there, in which order they came, and how they go. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "kernel/process.h"
 #include "observe/internal.h"
 #include "observe/reach.h"
@@ -171,21 +173,23 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
     free_proc(t, p);
 }
 
+char *aq_task_stat(pid_t tid, char text[static AQ_STAT])
+{
+    char path[64];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), tid);
+    aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, AQ_STAT - 1);
+    text[n > 0 ? n : 0] = '\0';
+    return strrchr(text, ')'); /* a name may hold anything, what follows it does not */
+}
+
 char aq_task_letter(const aq_task *k)
 {
-    char path[64], text[512];
-    const char *state;
-    FILE *f;
-    size_t n;
+    char text[AQ_STAT];
+    const char *state = aq_task_stat(k->tid, text);
 
-    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), k->tid);
-    f = fopen(path, "re");
-    if (!f)
-        return 0;
-    n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    state = strrchr(text, ')');
     return (char)(state && state[1] == ' ' ? state[2] : 0);
 }
 

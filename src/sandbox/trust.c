@@ -3,7 +3,6 @@
  * the space that nobody can write; what it holds is written with the other files of the plan. */
 #include <errno.h>
 #include <fcntl.h>
-#include <nettle/sha1.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -12,16 +11,13 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "kernel/mount.h"
+#include "sandbox/keystore.h"
 #include "sandbox/world.h"
 
 enum {
     SEALED = AQ_MOUNT_READ_ONLY | AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES | AQ_MOUNT_NO_EXEC,
     BUNDLE = 4 << 20, /* no host's is larger */
-    STORE_HEAD = 12,
-    STORE_VERSION = 2,
 };
-
-#define STORE_MAGIC 0xfeedfeedu
 
 static const char bundle[] = "etc/ssl/certs/ca-certificates.crt", name[] = "trust",
                   keystore[] = "etc/ssl/certs/java/cacerts", store[] = "keystore";
@@ -86,29 +82,11 @@ int aq_trust_place(aq_world *w, aq_err *err)
 
 /* ---- Java ---- */
 
-/* A store is a magic number, a version, a count, entries, and a seal: a SHA-1 with the password
- * that everybody knows. */
-static const char password[] = "changeit", salt[] = "Mighty Aphrodite";
-
 static uint32_t number_at(const aq_buf *b, size_t at)
 {
     const uint8_t *p = (const uint8_t *)b->data + at;
 
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void seal(aq_buf *b)
-{
-    uint8_t digest[SHA1_DIGEST_SIZE];
-    struct sha1_ctx hash;
-
-    sha1_init(&hash);
-    for (const char *p = password; *p; p++)
-        sha1_update(&hash, 2, (const uint8_t[]){0, (uint8_t)*p});
-    sha1_update(&hash, sizeof salt - 1, (const uint8_t *)salt);
-    sha1_update(&hash, b->len, (const uint8_t *)b->data);
-    sha1_digest(&hash, sizeof digest, digest);
-    aq_buf_add(b, digest, sizeof digest);
 }
 
 /* What the host's Java trusts, and the plan's one more. A host that has it in another form trusts
@@ -120,19 +98,20 @@ static void add_host(const aq_world *w, aq_buf *all)
     ssize_t n;
 
     if (w->trust[5] < 0 || fstat(w->trust[5], &st) < 0 || st.st_size > BUNDLE ||
-        st.st_size < STORE_HEAD + SHA1_DIGEST_SIZE)
+        st.st_size < AQ_KEYSTORE_HEAD + AQ_KEYSTORE_SEAL)
         return;
     aq_buf_reserve(all, (size_t)st.st_size + w->plan->keystore_len);
     n = aq_pread_full(w->trust[5], all->data, (size_t)st.st_size, 0);
-    if (n != st.st_size || number_at(all, 0) != STORE_MAGIC || number_at(all, 4) != STORE_VERSION)
+    if (n != st.st_size || number_at(all, 0) != AQ_KEYSTORE_MAGIC ||
+        number_at(all, 4) != AQ_KEYSTORE_VERSION)
         return;
-    all->len = (size_t)st.st_size - SHA1_DIGEST_SIZE;
+    all->len = (size_t)st.st_size - AQ_KEYSTORE_SEAL;
     count = number_at(all, 8) + 1;
     for (int i = 0; i < 4; i++)
         all->data[8 + i] = (char)(count >> (24 - 8 * i));
-    aq_buf_add(all, w->plan->keystore + STORE_HEAD,
-               w->plan->keystore_len - STORE_HEAD - SHA1_DIGEST_SIZE);
-    seal(all);
+    aq_buf_add(all, w->plan->keystore + AQ_KEYSTORE_HEAD,
+               w->plan->keystore_len - AQ_KEYSTORE_HEAD - AQ_KEYSTORE_SEAL);
+    aq_keystore_seal(all);
 }
 
 static int write_keystore(const aq_world *w)
@@ -140,7 +119,7 @@ static int write_keystore(const aq_world *w)
     aq_auto_buf all = {0};
     int r;
 
-    if (w->plan->keystore_len > STORE_HEAD + SHA1_DIGEST_SIZE)
+    if (w->plan->keystore_len > AQ_KEYSTORE_HEAD + AQ_KEYSTORE_SEAL)
         add_host(w, &all);
     r = all.len > 0 ? aq_write_full(w->trust[3], all.data, all.len)
                     : aq_write_full(w->trust[3], w->plan->keystore, w->plan->keystore_len);
