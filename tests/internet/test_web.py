@@ -234,6 +234,14 @@ def test_public_address(internet):
     assert done.stdout.startswith(b"93.")
 
 
+@pytest.mark.parametrize("accept", ["application/vnd.npm.install-v1+json", "application/json"])
+def test_a_package_that_is_not_there(internet, accept):
+    """Whoever was told that there is no short form asks for the long one."""
+    done = internet.curl("-w", " %{http_code}", "-A", "npm/9.2.0 node/v18.20.4 linux x64", "-H", f"Accept: {accept}",
+                         "https://api.example.org/left")
+    assert done.stdout == b'{"error":"Not found"}\n 404'
+
+
 def test_files_by_their_names(internet):
     done = internet.curl("http://example.org/a.sh", "http://example.org/b.py", "http://example.org/x.css",
                          "http://example.org/robots.txt", "http://example.org/nothing")
