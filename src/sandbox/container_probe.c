@@ -1,6 +1,8 @@
 /* What the container backend can promise on this host: found out by preparing a world and taking it
  * down again before anything runs in it. */
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "kernel/landlock.h"
@@ -32,6 +34,17 @@ static void add_limits(aq_arena *a, aq_probe_list *l, const aq_containment *c)
     aq_probe_add(a, l, "limit.output", true, c->output, NULL);
 }
 
+/* A world sees the host's /usr: whoever looks for us there finds us. */
+static void add_own_files(aq_arena *a, aq_probe_list *l)
+{
+    char self[PATH_MAX] = "";
+    bool shown = readlink("/proc/self/exe", self, sizeof self - 1) > 0 &&
+                 strncmp(self, "/usr/", strlen("/usr/")) == 0;
+
+    aq_probe_add(a, l, "own-files", !shown, shown ? "in /usr, which programs inside see" : "unseen",
+                 "install elsewhere, as below /opt; until then a program can know where it is");
+}
+
 static void add_points(aq_arena *a, aq_probe_list *l, const aq_containment *c)
 {
     aq_probe_add(a, l, "namespaces", true, "user mount pid net ipc uts cgroup", NULL);
@@ -53,6 +66,7 @@ static void add_points(aq_arena *a, aq_probe_list *l, const aq_containment *c)
         "the container around us covers parts of /proc: run with unmasked /proc; until then "
         "programs inside see none");
     add_limits(a, l, c);
+    add_own_files(a, l);
 }
 
 const char *aq_container_guarantee(aq_arena *a, const aq_containment *c)

@@ -420,6 +420,7 @@ def test_doctor(aquarium):
     assert points["seccomp"]["used"] and not points["kvm"]["used"]
     assert (done.returncode == 0) == all(p["usable"] for p in points.values() if p["used"])
     assert all(p["usable"] for p in doc["clean_room"])
+    assert [p["level"] for p in doc["aquariums"] if p["name"] == "container.own-files"] == ["unseen"], "not installed in /usr"
     assert "Landlock" in aquarium.run("doctor").stdout.decode() or "landlock" in \
         aquarium.run("doctor").stdout.decode()
 
