@@ -587,6 +587,19 @@ static bool shared(const request *q, const char *real)
     return false;
 }
 
+/* The shared folder that something could not be written to, when its size is why. */
+static const char *read_only(const request *q, const aq_summary *s)
+{
+    for (size_t i = 0; i < q->plan.share_count; i++)
+        for (size_t k = 0; k < s->files_denied.count; k++)
+            if (below(s->files_denied.rows[k].text, q->shares[i].to)) {
+                if (!aq_share_fits(&q->shares[i], &q->plan.limits))
+                    return q->shares[i].to;
+                break;
+            }
+    return NULL;
+}
+
 /* A record in a folder that the next run sees. */
 static const char *record_inside(const request *q)
 {
@@ -666,6 +679,7 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
         if (read.summary.processes.count == 0)
             find_outside(q, &result);
         result.record = record_inside(q);
+        result.read_only = read_only(q, &read.summary);
         result.input_unread = read.empty && has_input(q);
         tell_text(&result, aq_colour(option(q, "color"), STDERR_FILENO));
     }

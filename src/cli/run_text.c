@@ -196,6 +196,10 @@ static void list(const face *f, const aq_run_result *r, const aq_summary_list *l
                 all->row[all->count++] = &l->rows[i];
         }
     more = all->count - rows(f, r, &how, all) + l->more;
+    if (how.class(r, "/usr/") != AQ_TOLD_ROW) { /* what did not fit is told alike */
+        more -= l->more_system;
+        class[how.class(r, "/usr/")] += l->more_system;
+    }
     none = !all->count && !more;
     if (more) {
         heading(f, all->count ? "" : how.title);
@@ -492,6 +496,13 @@ static void hints(const face *f, const aq_run_result *r)
     if (r->input_unread) {
         heading(f, "");
         fputs("it read from an empty input; --stdin hands yours on\n", f->to);
+    }
+    if (r->read_only) {
+        heading(f, "");
+        fprintf(f->to,
+                "%s is too large to be copied and so read-only inside; --limit disk-bytes=N with "
+                "twice\n          its size, or a smaller folder, lets it be written to\n",
+                r->read_only);
     }
     if (r->record) {
         heading(f, "");

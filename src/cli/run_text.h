@@ -21,9 +21,10 @@ typedef struct aq_run_result {
     const char *outside;       /* where a command that did not start lies on the host; or NULL */
     bool outside_shared;       /* that place is inside too */
     const char *record;        /* a record that was written where a next run sees it; or NULL */
-    bool input_unread;         /* there was input, it was not asked for, and the command read */
-    aq_digest canonical;       /* the same for equal runs in equal worlds */
-    int status;                /* that the command line ends with */
+    const char *read_only; /* a shared folder that is too large for a copy, and was written to */
+    bool input_unread;     /* there was input, it was not asked for, and the command read */
+    aq_digest canonical;   /* the same for equal runs in equal worlds */
+    int status;            /* that the command line ends with */
     const aq_limits *limits;
     const char *home; /* inside */
     const aq_share *shares;

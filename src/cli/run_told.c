@@ -212,7 +212,8 @@ aq_told aq_told_read(const aq_run_result *r, const char *path)
 aq_told aq_told_absent(const aq_run_result *r, const char *path)
 {
     bool dull = of_the_system(path) || of_the_kernel(path) || shown_inside(r, path) ||
-                strstr(path, "/.local/lib/python") || aq_listed(&r->summary->files_written, path) ||
+                strstr(path, "/.local/lib/python") || strstr(path, "/node_modules") ||
+                strstr(path, "/.node_") || aq_listed(&r->summary->files_written, path) ||
                 aq_listed(&r->summary->files_read, path);
 
     return dull ? AQ_TOLD_DULL : AQ_TOLD_ROW;

@@ -42,6 +42,7 @@ static aq_summary_row *row_of(aq_summary *s, aq_summary_list *l, const char *byt
             return &l->rows[l->slots[at] - 1];
     if (l->count == AQ_SUMMARY_ROWS) {
         l->more++;
+        l->more_system += strncmp(text, "/usr/", 5) == 0;
         return NULL;
     }
     l->rows[l->count].text = text;

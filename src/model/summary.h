@@ -20,7 +20,8 @@ typedef struct aq_summary_row {
 typedef struct aq_summary_list {
     aq_summary_row *rows;
     size_t count;
-    uint64_t more; /* rows that did not fit */
+    uint64_t more;        /* rows that did not fit */
+    uint64_t more_system; /* of them, paths of the system's own programs */
     uint32_t *slots;
 } aq_summary_list;
 

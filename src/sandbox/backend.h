@@ -32,6 +32,8 @@ typedef struct aq_share {
     const char *from, *to; /* absolute; `to` must not lie in another share */
     bool writable;         /* writes go to the run's own space, never to the host */
 } aq_share;
+/* Is there room for a copy of it? A folder without one is read-only inside. Looks at the host. */
+bool aq_share_fits(const aq_share *s, const aq_limits *limits);
 
 /* Takes a part of a file; 0, or what is wrong. */
 typedef int (*aq_plan_take)(void *arg, const void *data, size_t len);

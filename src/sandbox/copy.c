@@ -78,6 +78,13 @@ bool aq_copy_fits(const char *folder, uint64_t bytes, uint64_t entries)
     return fd >= 0 && for_each(fd, -1, 0, measure, &s) == 0;
 }
 
+bool aq_share_fits(const aq_share *s, const aq_limits *limits)
+{
+    aq_limits all = aq_limits_filled(limits);
+
+    return aq_copy_fits(s->from, all.most[AQ_LIMIT_DISK] / 2, all.most[AQ_LIMIT_INODES] / 2);
+}
+
 /* ---- copying ---- */
 
 /* Told at the end, with the first name. */

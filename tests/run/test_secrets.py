@@ -133,5 +133,9 @@ def test_hints(runner):
     assert "it read from an empty input; --stdin hands yours on" in told(done)["ended"]
     for again in (runner.run("cat", input=b"data", options=("--stdin",)), runner.run("true", input=b"data"), runner.run("cat", input=b"")):
         assert len(told(again)["ended"]) == 1
+    (runner.place / "much").write_bytes(bytes(4 << 20))
+    for limit, hint in ((6 << 20, True), (64 << 20, False)):
+        done = runner.run("sh", "-c", "echo x >y; true", options=("--limit", f"disk-bytes={limit}"))
+        assert any("read-only inside" in row for row in told(done)["ended"]) == hint, told(done)
     assert "the next run sees it" in told(runner.run("true", options=("--stream", "a.rec")))["ended"][1]
     assert len(told(runner.run("true", options=("--stream", runner.place.parent / "b.rec")))["ended"]) == 1

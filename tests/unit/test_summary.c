@@ -277,12 +277,13 @@ static void floods_are_counted(void **state)
         char path[32];
         aq_event e;
 
-        snprintf(path, sizeof path, "/tmp/%d", i);
+        snprintf(path, sizeof path, i % 2 ? "/tmp/%d" : "/usr/%d", i);
         e = event(AQ_EVENT_FILE, "mkdir", path, 0);
         aq_summary_event(&e, &s);
     }
     assert_int_equal(s.files_written.count, AQ_SUMMARY_ROWS);
     assert_int_equal(s.files_written.more, 500);
+    assert_int_equal(s.files_written.more_system, 250);
     json = aq_summary_json(&s);
     assert_int_equal(json_integer_value(json_object_get(json, "left_out")), 500);
     assert_int_equal(json_array_size(json_object_get(json, "files_written")), AQ_SUMMARY_ROWS);
