@@ -1,42 +1,32 @@
-/* SHA-256, hex and base64; see digest.h. */
-/* The plain functions of OpenSSL, which version 3 keeps but calls old: the new ones load a
- * configuration and a provider on first use, which costs a short-lived process (a jail, a keeper)
- * more than all its hashing. */
-#define OPENSSL_API_COMPAT 0x10100000L
-
+/* SHA-256, hex and base64; see digest.h. The hash is Nettle's: OpenSSL asks the processor many
+ * questions before main, and a virtual machine answers so slowly that a process that lives for a
+ * few milliseconds feels it. */
 #include "base/digest.h"
 
 #include <errno.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/sha.h>
+#include <nettle/memops.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct aq_hash {
-    SHA256_CTX state;
+    struct sha256_ctx state;
 };
 
-static void check(int good)
-{
-    if (good != 1)
-        aq_panic("SHA-256 failed");
-}
-
-static aq_digest finish(SHA256_CTX *state)
+static aq_digest finish(struct sha256_ctx *state)
 {
     aq_digest d;
 
-    check(SHA256_Final(d.b, state));
+    sha256_digest(state, sizeof d.b, d.b);
     return d;
 }
 
 aq_digest aq_sha256(const void *data, size_t len)
 {
-    SHA256_CTX state;
+    struct sha256_ctx state;
 
-    check(SHA256_Init(&state));
-    check(SHA256_Update(&state, data, len));
+    sha256_init(&state);
+    sha256_update(&state, len, data);
     return finish(&state);
 }
 
@@ -50,17 +40,17 @@ aq_hash *aq_hash_begin(void)
 
 void aq_hash_reset(aq_hash *h)
 {
-    check(SHA256_Init(&h->state));
+    sha256_init(&h->state);
 }
 
 void aq_hash_add(aq_hash *h, const void *data, size_t len)
 {
-    check(SHA256_Update(&h->state, data, len));
+    sha256_update(&h->state, len, data);
 }
 
 aq_digest aq_hash_peek(const aq_hash *h)
 {
-    SHA256_CTX copy = h->state;
+    struct sha256_ctx copy = h->state;
 
     return finish(&copy);
 }
@@ -80,7 +70,7 @@ void aq_hash_abort(aq_hash *h)
 
 bool aq_digest_equal(const aq_digest *a, const aq_digest *b)
 {
-    return CRYPTO_memcmp(a->b, b->b, sizeof a->b) == 0;
+    return memeql_sec(a->b, b->b, sizeof a->b) == 1;
 }
 
 static const char hex_digits[] = "0123456789abcdef";

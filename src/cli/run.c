@@ -284,7 +284,7 @@ static int take_names(request *q)
 static int make_outline(void *arg, aq_arena *a, aq_plan *plan, aq_err *err)
 {
     request *q = arg;
-    int r = aq_world_outline(q->arena, &q->world, aq_quarantine_at_once, err);
+    int r = aq_world_outline(q->arena, &q->world, err);
 
     if (r < 0)
         return r;

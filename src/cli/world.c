@@ -86,12 +86,11 @@ int aq_world_make(aq_arena *a, aq_world_choice *w, aq_err *err)
     return aq_decoys_make(a, w->pack, &seed, w->side, w->start, processor(), &w->decoys, err);
 }
 
-int aq_world_outline(aq_arena *a, aq_world_choice *w, bool (*wanted)(const char *name), aq_err *err)
+int aq_world_outline(aq_arena *a, aq_world_choice *w, aq_err *err)
 {
     aq_seed seed = aq_seed_of_text(w->seed);
 
-    return aq_decoys_outline(a, w->pack, &seed, w->side, w->start, processor(), wanted, &w->decoys,
-                             err);
+    return aq_decoys_outline(a, w->pack, &seed, w->side, w->start, processor(), &w->decoys, err);
 }
 
 int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w)

@@ -20,9 +20,8 @@ typedef struct aq_world_choice {
 int aq_world_choose(const aq_command *c, aq_arena *a, aq_world_choice *w);
 /* The decoys of a choice; only a private pack can make it fail. */
 int aq_world_make(aq_arena *a, aq_world_choice *w, aq_err *err);
-/* What can be had of them soon, with these files only. */
-int aq_world_outline(aq_arena *a, aq_world_choice *w, bool (*wanted)(const char *name),
-                     aq_err *err);
+/* What can be had of them soon: no files. */
+int aq_world_outline(aq_arena *a, aq_world_choice *w, aq_err *err);
 
 /* The folder of files that every machine of a world has: beside the program in a build, with its
  * data where it is installed. NULL when there is none. */

@@ -93,12 +93,11 @@ void aq_large_more(aq_large *l, void *to, size_t len); /* no more than is left *
 int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
                    int64_t start, const aq_processor *cpu, const aq_decoys **ret, aq_err *err);
 
-/* What can be had soon of the same world: environment, machine, and the files and decoys whose
- * paths and names are `wanted`, as they will be in the whole; other decoys only where those take
- * them, and no places. Most of the time goes into key pairs, which stand in the other files. */
+/* What can be had soon of the same world: environment and machine, as they will be in the whole,
+ * the decoys that these take, and no places. Most of the time goes into key pairs, which stand in
+ * files. */
 int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                      int64_t start, const aq_processor *cpu, bool (*wanted)(const char *name),
-                      const aq_decoys **ret, aq_err *err);
+                      int64_t start, const aq_processor *cpu, const aq_decoys **ret, aq_err *err);
 
 /* Are these the two worlds of one seed: the same shape, and no value in both? The error names the
  * first decoy, file or fact that breaks it. */

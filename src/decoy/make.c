@@ -47,8 +47,8 @@ typedef struct maker {
     aq_buf scratch;
     extra *extras, **last_extra;
     size_t extra_count;
-    const aq_processor *cpu;          /* NULL: the pack's */
-    bool (*wanted)(const char *name); /* only these, and no places; NULL: everything */
+    const aq_processor *cpu; /* NULL: the pack's */
+    bool outline; /* no files, no places, and only the decoys that environment and machine take */
     aq_err *err;
 } maker;
 
@@ -186,7 +186,7 @@ static int expand(maker *k, aq_template t, aq_place place, size_t most)
 
         if (out->len + len > most)
             return aq_fail(k->err, -EFBIG, "%s has more than %zu bytes", place.where, most);
-        if (p->kind == AQ_PIECE_DECOY && place.kind != AQ_PLACE_NONE && !k->wanted) {
+        if (p->kind == AQ_PIECE_DECOY && place.kind != AQ_PLACE_NONE && !k->outline) {
             place.line = place.kind == AQ_PLACE_FILE ? line : 0;
             place.offset = (uint32_t)out->len;
             add_spot(k, p->at, place);
@@ -392,8 +392,6 @@ static int make_file(maker *k, const aq_pack_file *row)
 
     if (r < 0)
         return r;
-    if (k->wanted && !k->wanted(aq_buf_str(&k->scratch)))
-        return 0;
     f.path = aq_arena_strdup(k->arena, aq_buf_str(&k->scratch));
     at = (aq_place){.kind = AQ_PLACE_PATH, .where = f.path};
     if ((r = expand(k, row->path, at, AQ_DECOY_PATH)) < 0)
@@ -548,7 +546,7 @@ static int make_files(maker *k)
         for (uint32_t i = 0; i < p->file_count && r == 0; i++)
             if (p->files[i].kind != AQ_ROW_HISTORY && folder == (p->files[i].kind == AQ_ROW_FOLDER))
                 r = make_file(k, &p->files[i]);
-    for (uint32_t i = 0; i < p->file_count && r == 0 && !k->wanted; i++)
+    for (uint32_t i = 0; i < p->file_count && r == 0; i++)
         if (p->files[i].kind == AQ_ROW_HISTORY)
             r = make_history(k, &p->files[i]);
     k->out->files = k->files;
@@ -613,14 +611,13 @@ static int make_all(maker *k, const aq_seed *seed, aq_side side, int64_t start,
     k->values = aq_arena_alloc(k->arena, (k->pack->decoy_count + 1) * sizeof *k->values);
     aq_draws_begin(&k->draws, seed, side);
     k->uptime = plain_number(k->pack, "uptime.seconds", 86400);
-    for (uint32_t i = 0; i < k->pack->decoy_count && r == 0; i++)
-        if (!k->wanted || k->wanted(pooled(k, k->pack->decoys[i].name)))
-            r = make_value(k, i);
+    for (uint32_t i = 0; i < k->pack->decoy_count && r == 0 && !k->outline; i++)
+        r = make_value(k, i);
     if (r == 0)
         r = make_env(k);
     if (r == 0)
         r = make_facts(k);
-    if (r == 0)
+    if (r == 0 && !k->outline)
         r = make_files(k);
     if (r == 0) {
         make_machine(k);
@@ -640,10 +637,9 @@ int aq_decoys_make(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_sid
 }
 
 int aq_decoys_outline(aq_arena *a, const aq_pack *pack, const aq_seed *seed, aq_side side,
-                      int64_t start, const aq_processor *cpu, bool (*wanted)(const char *name),
-                      const aq_decoys **ret, aq_err *err)
+                      int64_t start, const aq_processor *cpu, const aq_decoys **ret, aq_err *err)
 {
-    maker k = {.arena = a, .pack = pack, .cpu = cpu, .wanted = wanted, .err = err};
+    maker k = {.arena = a, .pack = pack, .cpu = cpu, .outline = true, .err = err};
 
     return make_all(&k, seed, side, start, ret);
 }

@@ -251,16 +251,27 @@ void aq_cgroup_none(aq_cgroup *ret)
         ret->place[i].parent = ret->place[i].folder = ret->place[i].join = -1;
 }
 
+void aq_cgroup_begin(uint64_t memory, uint64_t pids, aq_buf *self, aq_cgroup *ret)
+{
+    aq_cgroup_none(ret);
+    if (aq_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, self, NULL) < 0)
+        return;
+    make_name(ret->name);
+    make_v2(ret, aq_buf_str(self), memory, pids);
+}
+
+void aq_cgroup_finish(uint64_t memory, uint64_t pids, const aq_buf *self, aq_cgroup *g)
+{
+    if (g->name[0])
+        make_all_v1(g, self->data, memory, pids);
+}
+
 void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret)
 {
     aq_auto_buf self = {0};
 
-    aq_cgroup_none(ret);
-    if (aq_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &self, NULL) < 0)
-        return;
-    make_name(ret->name);
-    make_v2(ret, aq_buf_str(&self), memory, pids);
-    make_all_v1(ret, aq_buf_str(&self), memory, pids);
+    aq_cgroup_begin(memory, pids, &self, ret);
+    aq_cgroup_finish(memory, pids, &self, ret);
 }
 
 /* In periods of a tenth of a second; the kernel takes no less than a hundredth of one. */

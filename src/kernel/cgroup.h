@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/mem.h"
 #include "base/err.h"
 
 typedef enum aq_cgroup_level { AQ_CGROUP_NONE, AQ_CGROUP_V1, AQ_CGROUP_V2 } aq_cgroup_level;
@@ -42,6 +43,9 @@ void aq_cgroup_none(aq_cgroup *ret);
 /* Makes a group with these limits. What the host does not let us have is not there afterwards, and
  * the levels say so: that is no failure. */
 void aq_cgroup_make(uint64_t memory, uint64_t pids, aq_cgroup *ret);
+/* The same in two parts: what a child is born into, and what it joins. `self` is for the second. */
+void aq_cgroup_begin(uint64_t memory, uint64_t pids, aq_buf *self, aq_cgroup *ret);
+void aq_cgroup_finish(uint64_t memory, uint64_t pids, const aq_buf *self, aq_cgroup *g);
 /* Gives the group at most so many percent of one processor. Not for a group that has a process. */
 void aq_cgroup_slow(aq_cgroup *g, uint64_t percent);
 /* In a child that aq_namespace_clone put into `into`: joins the hierarchies of v1. */

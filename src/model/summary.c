@@ -8,11 +8,7 @@
 
 #include "base/text.h"
 
-enum {
-    SLOTS = 4096,
-    REQUEST = 240,
-    TEXT_MAX = 512
-}; /* SLOTS: a power of two, well above AQ_SUMMARY_ROWS */
+enum { FIRST_ROWS = 16, REQUEST = 240, TEXT_MAX = 512 };
 
 void aq_summary_begin(aq_summary *s, aq_arena *a)
 {
@@ -28,25 +24,47 @@ static uint32_t hash(const char *s)
     return h;
 }
 
+/* Where the text is or would be. There are twice as many slots as rows, and a power of two. */
+static uint32_t *slot_of(const aq_summary_list *l, const char *text)
+{
+    uint32_t last = (uint32_t)(2 * l->room - 1), at = hash(text) & last;
+
+    while (l->slots[at] && strcmp(l->rows[l->slots[at] - 1].text, text) != 0)
+        at = (at + 1) & last;
+    return &l->slots[at];
+}
+
+/* Most lists are short. */
+static void grow(aq_summary *s, aq_summary_list *l)
+{
+    const aq_summary_row *before = l->rows;
+
+    l->room = l->room ? 2 * l->room : FIRST_ROWS;
+    l->slots = aq_arena_alloc(s->arena, 2 * l->room * sizeof *l->slots);
+    l->rows = aq_arena_alloc(s->arena, l->room * sizeof *l->rows);
+    for (size_t i = 0; i < l->count; i++) {
+        l->rows[i] = before[i];
+        *slot_of(l, l->rows[i].text) = (uint32_t)i + 1;
+    }
+}
+
 static aq_summary_row *row_of(aq_summary *s, aq_summary_list *l, const char *bytes, size_t len)
 {
     const char *text = aq_text_quoted(s->arena, bytes, len, TEXT_MAX);
-    uint32_t at = hash(text) & (SLOTS - 1);
+    uint32_t *slot;
 
-    if (!l->slots) {
-        l->slots = aq_arena_alloc(s->arena, SLOTS * sizeof *l->slots);
-        l->rows = aq_arena_alloc(s->arena, AQ_SUMMARY_ROWS * sizeof *l->rows);
-    }
-    for (; l->slots[at]; at = (at + 1) & (SLOTS - 1))
-        if (strcmp(l->rows[l->slots[at] - 1].text, text) == 0)
-            return &l->rows[l->slots[at] - 1];
+    if (l->count == l->room && l->count < AQ_SUMMARY_ROWS)
+        grow(s, l);
+    slot = slot_of(l, text);
+    if (*slot)
+        return &l->rows[*slot - 1];
     if (l->count == AQ_SUMMARY_ROWS) {
         l->more++;
         l->more_system += strncmp(text, "/usr/", 5) == 0;
         return NULL;
     }
     l->rows[l->count].text = text;
-    l->slots[at] = (uint32_t)++l->count;
+    *slot = (uint32_t)++l->count;
     return &l->rows[l->count - 1];
 }
 

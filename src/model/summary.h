@@ -22,6 +22,7 @@ typedef struct aq_summary_list {
     size_t count;
     uint64_t more;        /* rows that did not fit */
     uint64_t more_system; /* of them, paths of the system's own programs */
+    size_t room;          /* for rows */
     uint32_t *slots;
 } aq_summary_list;
 

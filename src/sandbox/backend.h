@@ -80,10 +80,9 @@ typedef struct aq_plan {
      * to put env, world, home, host, a machine with its internet and files into that plan, all of
      * it from the arena. NULL: everything is here. */
     int (*late)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
-    /* What takes longer still, while the program already loads: called once, by wait, to put all
-     * files into that plan. What `late` said are those
-     * in /etc, and here the room (whole pages) and the number of all. Not for a plan whose cwd may
-     * lie in one of them. */
+    /* What takes longer still, when the program first looks around: called at most once, by wait,
+     * to put files and authority into that plan. What `late` said is here their room (whole pages)
+     * and number. Not for a plan whose cwd may lie in one of them. */
     int (*later)(void *arg, aq_arena *a, struct aq_plan *plan, aq_err *err);
     void *late_arg;
     /* A secret from which all of the world follows, its authority's key too. The backend takes it
@@ -130,8 +129,6 @@ typedef struct aq_plan {
  * told in words for the caller, and no failure of ours. */
 enum { AQ_EPLAN = EDOM };
 
-/* Is a file of this path needed before the program is started? */
-bool aq_plan_file_at_once(const char *path);
 /* In a child that must not know its secret. */
 void aq_plan_forget(const aq_plan *plan);
 /* Is it something that may be asked for? Looks at the plan alone; -AQ_EPLAN. */

@@ -31,6 +31,7 @@ enum { REMOVE_MS = 2000, GONE_MS = 5000 };
 struct aq_aquarium {
     aq_world world;
     pid_t keeper, warden;
+    aq_arena *arena;
     int control; /* our end */
     int life;    /* at its end when keeper and init are gone */
     int init;    /* a pidfd, -1 until the keeper gave it */
@@ -60,12 +61,8 @@ static void wait_gone(int fd, short events)
 static int lock_warden(const aq_aquarium *aq, aq_err *err)
 {
     uint64_t needed = UINT64_C(1) << CAP_KILL | UINT64_C(1) << CAP_DAC_OVERRIDE;
-    int r = 0;
+    int r = aq_process_keep_capabilities(aq->world.privileged ? needed : 0, err);
 
-    if (aq->world.privileged)
-        r = aq_process_no_way_up(err);
-    if (r == 0)
-        r = aq_process_keep_capabilities(aq->world.privileged ? needed : 0, err);
     if (r == 0)
         r = aq_process_no_new_privileges(err);
     return r < 0 ? r : aq_lock(AQ_OWN_WARDEN, err);
@@ -180,6 +177,9 @@ static int make_lines(aq_aquarium *aq, int life[2], int control[2], aq_err *err)
         return aq_fail_errno(err, "cannot make a line for the internet");
     aq->net.line = line[0];
     aq->world.line = line[1];
+    if (aq->world.privileged && !aq->world.root.whole &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, aq->world.host) < 0)
+        return aq_fail_errno(err, "cannot make a line to init");
     aq->world.stream = memfd_create("observation", MFD_CLOEXEC);
     if (aq->world.stream < 0)
         return aq_fail_errno(err, "cannot make a place for the observation");
@@ -193,6 +193,7 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
         close(aq->control);
         close(aq->life);
         close_fd(&aq->net.line);
+        close_fd(&aq->world.host[0]);
         aq_keeper_main(&aq->world);
     }
     if (aq->keeper < 0)
@@ -200,6 +201,7 @@ static int start_keeper(aq_aquarium *aq, aq_err *err)
     aq_process_spread(aq->keeper, &aq->world.processors);
     close_fd(&aq->world.control);
     close_fd(&aq->world.line);
+    close_fd(&aq->world.host[1]);
     close_fd(&aq->world.warden[0]);
     return 0;
 }
@@ -275,18 +277,30 @@ static void note_containment(aq_aquarium *aq, const aq_message *m)
     memcpy(aq->world.plan->containment->left_out_first, m->text, AQ_LEFT_OUT_NAME - 1);
 }
 
-/* While the keeper gathers the root. */
-static void make_groups(aq_aquarium *aq)
+/* The groups, while the keeper makes the world: first what init is born into, which the keeper
+ * waits for, then the rest. Files in the writable places are memory too, and have a limit of their
+ * own. One process more: init. */
+static int make_groups(aq_aquarium *aq, aq_err *err)
 {
     const uint64_t *most = aq->world.limits.most;
+    uint64_t memory = most[AQ_LIMIT_MEMORY] + most[AQ_LIMIT_DISK];
+    uint64_t pids = most[AQ_LIMIT_PROCESSES] + 1;
+    /* A root who becomes nobody has no way into them. */
+    bool may = aq->world.privileged || geteuid() != 0;
+    aq_cgroup *g = &aq->world.cgroup;
+    aq_auto_buf self = {0};
+    int r;
 
-    /* Files in the writable places are memory too, and have a limit of their own. One process more:
-     * init. */
-    aq_cgroup_make(most[AQ_LIMIT_MEMORY] + most[AQ_LIMIT_DISK], most[AQ_LIMIT_PROCESSES] + 1,
-                   &aq->world.cgroup);
+    if (may)
+        aq_cgroup_begin(memory, pids, &self, g);
+    if ((r = aq_message_send_groups(aq->control, g, err)) < 0)
+        return r;
+    if (may)
+        aq_cgroup_finish(memory, pids, &self, g);
     /* One processor is what the observer gives a world anyway. */
-    if (most[AQ_LIMIT_CPU_RATE] != 100)
-        aq_cgroup_slow(&aq->world.cgroup, most[AQ_LIMIT_CPU_RATE]);
+    if (may && most[AQ_LIMIT_CPU_RATE] != 100)
+        aq_cgroup_slow(g, most[AQ_LIMIT_CPU_RATE]);
+    return aq_message_send_groups(aq->control, g, err);
 }
 
 static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
@@ -298,14 +312,14 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     if (r < 0)
         return r;
     aq = aq_alloc(sizeof *aq);
+    aq->arena = aq_arena_new();
     aq->control = aq->life = aq->init = -1;
     aq_net_begin(&aq->net);
     w = &aq->world; /* it came zeroed, and is large */
     w->plan = plan;
     w->control = w->life = w->stream = w->line = w->inner = w->outer = -1;
     w->warden[0] = w->warden[1] = -1;
-    w->orders = w->order = w->trust[0] = w->trust[1] = w->trust[2] = -1;
-    w->trust[3] = w->trust[4] = w->trust[5] = w->hardware = w->terminal = -1;
+    w->orders = w->order = w->host[0] = w->host[1] = w->hardware = w->terminal = -1;
     w->disk = w->users = w->proc = w->network = w->init_pidfd = -1;
     w->late.file = w->late.ready[0] = w->late.ready[1] = -1;
     aq_cgroup_none(&aq->world.cgroup);
@@ -315,17 +329,16 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     *ret = aq; /* from here on teardown has something to tear down */
     inherit(true);
     sched_getaffinity(0, sizeof w->processors, &w->processors);
-    if ((r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
+    if ((r = aq_root_list(aq->arena, plan, &w->root, err)) < 0 ||
+        (r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
         (r = start_keeper(aq, err)) < 0 || (w->privileged && (r = start_warden(aq, err)) < 0))
         return r;
-    if (aq->world.privileged || geteuid() != 0) /* a root who becomes nobody has no way into them */
-        make_groups(aq);
+    r = make_groups(aq, err);
     /* Few users may make groups: for the others nobody need wait. */
-    if (!aq->warden && aq_has_warden(w) && (r = start_warden(aq, err)) < 0)
-        return r;
+    if (!aq->warden && aq_has_warden(w) && start_warden(aq, err) < 0)
+        return err->code;
     close_fd(&w->warden[1]); /* its own is the last one */
-    r = aq_message_send_groups(aq->control, &aq->world.cgroup, err);
-    if (r == -EPIPE) { /* a keeper that failed has said why */
+    if (r == -EPIPE) {       /* a keeper that failed has said why */
         aq_message m;
 
         r = hear(aq, AQ_WORD_PREPARED, &m, NULL, err);
@@ -417,17 +430,35 @@ static void leave_interrupts(const aq_aquarium *aq, const struct sigaction *befo
     *aq->world.plan->interrupted = interrupted_by;
 }
 
-/* Until the end: what the keeper of a running world may ask for is its network. */
+/* Once. Who has privilege takes what the keeper cannot reach any more. */
+static int give_rest(aq_aquarium *aq, aq_err *err)
+{
+    aq_world *w = &aq->world;
+    int r = w->host[0] < 0 ? 0 : aq_hand_over(&w->root, w->host[0], err);
+
+    close_fd(&w->host[0]);
+    return r == 0 && w->late.whole ? aq_later_make(w, err) : r;
+}
+
+/* Until the end: what the keeper of a running world may ask for is the rest of the plan, and its
+ * network. */
 static int serve(aq_aquarium *aq, aq_message *m, aq_err *err)
 {
     int r;
 
-    if (poll(&(struct pollfd){.fd = aq->control, .events = POLLIN}, 1, AQ_REST_MS) == 0)
-        aq_process_rest();
-    while ((r = hear(aq, AQ_WORD_END, m, NULL, err)) == -EBADMSG &&
-           (m->word == AQ_WORD_CABLE || m->word == AQ_WORD_INTERNET || m->word == AQ_WORD_ALONE))
-        if ((r = aq_net_serve(&aq->net, aq->world.plan, aq->keeper, m->word, err)) < 0)
+    for (;;) {
+        if (poll(&(struct pollfd){.fd = aq->control, .events = POLLIN}, 1, AQ_REST_MS) == 0)
+            aq_process_rest();
+        if ((r = hear(aq, AQ_WORD_END, m, NULL, err)) != -EBADMSG)
             break;
+        if (m->word == AQ_WORD_REST)
+            r = give_rest(aq, err);
+        else if (m->word == AQ_WORD_CABLE || m->word == AQ_WORD_INTERNET ||
+                 m->word == AQ_WORD_ALONE)
+            r = aq_net_serve(&aq->net, aq->world.plan, aq->keeper, m->word, err);
+        if (r < 0)
+            break;
+    }
     return r;
 }
 
@@ -451,8 +482,6 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
 
     if (aq->state != LAUNCHED)
         return aq_fail(err, -EINVAL, "this world was not launched");
-    if ((r = aq_later_make(&aq->world, err)) < 0)
-        return r;
     aq_cgroup_sweep(); /* what others left, now that we have time */
     if ((r = hear_end(aq, &m, err)) < 0)
         return r;
@@ -509,8 +538,11 @@ static void teardown(aq_aquarium *aq)
     close_fd(&aq->world.warden[1]);
     close_fd(&aq->world.control);
     close_fd(&aq->world.line);
+    close_fd(&aq->world.host[0]);
+    close_fd(&aq->world.host[1]);
     close_fd(&aq->life);
     close_fd(&aq->init);
+    aq_arena_free(aq->arena);
     free(aq);
 }
 

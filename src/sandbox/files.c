@@ -21,14 +21,10 @@ static bool within(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-bool aq_plan_file_at_once(const char *path)
-{
-    return (strncmp(path, "/etc/", 5) == 0 && !strchr(path + 5, '/')) || aq_root_is_point(path);
-}
-
 bool aq_files_in_root(const aq_plan_file *f)
 {
-    return !f->folder && aq_plan_file_at_once(f->path);
+    return !f->folder && ((strncmp(f->path, "/etc/", 5) == 0 && !strchr(f->path + 5, '/')) ||
+                          aq_root_is_point(f->path));
 }
 
 static bool good_path(const char *path)
@@ -57,7 +53,9 @@ uint64_t aq_files_room(const aq_plan *plan)
 
 static int check_file(const aq_plan *plan, const aq_plan_file *f, aq_err *err)
 {
-    if (!good_path(f->path) || f->mode > 07777 || f->mtime_ns > 999999999)
+    /* The loader of every program looks for its own before there is any of ours. */
+    if (!good_path(f->path) || strncmp(f->path, "/etc/ld.so.", 11) == 0 || f->mode > 07777 ||
+        f->mtime_ns > 999999999)
         return aq_fail(err, -AQ_EPLAN, "%s is no file of a world", f->path);
     for (size_t i = 0; i < plan->share_count; i++)
         if (within(f->path, plan->shares[i].to))
@@ -108,16 +106,6 @@ void aq_files_as_user(const aq_world *w, bool user)
 size_t aq_files_count(const aq_plan *plan)
 {
     return plan->later ? plan->later_count : plan->file_count;
-}
-
-bool aq_files_wanted(const aq_plan *plan)
-{
-    if (aq_has_machine(plan))
-        return true; /* hardware.c */
-    for (size_t i = 0; i < plan->file_count; i++)
-        if (!aq_files_in_root(&plan->files[i]))
-            return true;
-    return false;
 }
 
 static bool in_share(const aq_plan *plan, const char *path)

@@ -310,13 +310,6 @@ static int tie_to_keeper(const aq_world *w, aq_err *err)
 
 static int become_root(const aq_world *w, aq_err *err)
 {
-    aq_message m;
-    int r = aq_message_recv(w->inner, &m, NULL, NULL, err);
-
-    if (r < 0)
-        return r;
-    if (m.word != AQ_WORD_MAPPED)
-        return aq_fail(err, -EPROTO, "the keeper said something else than expected");
     if (w->own_ids && (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
         return aq_fail_errno(err, "cannot become root inside");
     return 0;
@@ -339,7 +332,8 @@ static int enter_namespaces(aq_world *w, aq_err *err)
     int r;
 
     prctl(PR_SET_NAME, "init", 0, 0, 0);
-    if ((r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
+    if ((r = aq_message_recv_groups(w->inner, &w->cgroup, err)) < 0 ||
+        (r = aq_cgroup_join(&w->cgroup, err)) < 0 || (r = aq_namespace_cgroups(err)) < 0 ||
         (r = become_root(w, err)) < 0 || (r = tie_to_keeper(w, err)) < 0)
         return r;
     /* Files in /proc/self are ours to write only while we may be looked at; nobody is inside yet.
@@ -399,25 +393,18 @@ static int name_host(const aq_world *w, aq_err *err)
     return 0;
 }
 
-/* Before the payload begins: it will keep the kernel busy. */
-static int leave_host(aq_world *w, aq_err *err)
-{
-    int r = take_root(w, err);
-
-    if (r < 0)
-        return r;
-    w->users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-    if (w->users < 0)
-        return aq_fail_errno(err, "cannot open the new user namespace");
-    return aq_root_enter(w, err);
-}
-
 static int build(aq_world *w, int payload, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_READY}, built = {.word = AQ_WORD_BUILT};
-    aq_auto_fd int disk = aq_root_build(w, err);
-    int r = disk < 0 ? disk : name_host(w, err);
+    int r;
 
+    w->users = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+    if (w->users < 0)
+        return aq_fail_errno(err, "cannot open the new user namespace");
+    if ((r = take_root(w, err)) < 0)
+        return r;
+    aq_auto_fd int disk = aq_root_build(w, err);
+    r = disk < 0 ? disk : name_host(w, err);
     if (r < 0)
         return r;
     m.number = (w->held.clocks ? 1 : 0) | (w->held.proc ? 2 : 0);
@@ -431,53 +418,60 @@ static int build(aq_world *w, int payload, aq_err *err)
     return r < 0 ? r : join_network(payload, err);
 }
 
-static int give_up_all(const aq_world *w, aq_err *err)
-{
-    int r;
-
-    aq_process_forget_start("/sbin/init");
-    if ((r = aq_process_no_way_up(err)) < 0 || (r = aq_process_no_capabilities(err)) < 0 ||
-        (r = aq_process_no_new_privileges(err)) < 0)
-        return r;
-    /* Those that are -1 are not there to be kept. */
-    return aq_process_close_but((int[]){w->inner, w->orders, w->life, w->late.ready[0], w->trust[0],
-                                        w->trust[1], w->trust[3], w->trust[5], w->hardware,
-                                        w->terminal},
-                                10, err);
-}
-
-/* The last of the making, while keeper and payload do theirs. The lock comes now, or when the files
- * are written; until then nobody else is inside but the payload, before its first call that means
- * something (observe/touch.c). */
-static int seal(const aq_world *w, bool fill, aq_err *err)
+/* The last of the making, while keeper and payload do theirs. What is left to do needs our rights:
+ * until then nobody else is inside but the payload, before its first call that means something
+ * (observe/touch.c). */
+static int seal(const aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_SEALED};
     int r;
 
     forbid_namespaces();
-    if (fill)
-        aq_files_as_user(w, true); /* forgets the death signal */
-    if ((r = tie_to_keeper(w, err)) < 0 || (r = give_up_all(w, err)) < 0 ||
-        (!fill && (r = aq_lock(AQ_OWN_INIT, err)) < 0))
+    aq_process_forget_start("/sbin/init");
+    /* Those that are -1 are not there to be kept. */
+    r = aq_process_close_but((int[]){w->inner, w->orders, w->life, w->late.ready[0], w->host[1],
+                                     w->root.top, w->root.disk, w->root.hidden, w->hardware},
+                             9, err);
+    if (r < 0)
         return r;
     return aq_message_send(w->inner, &m, NULL, 0, err);
 }
 
-/* The home, and whom the world trusts: the last that is written. */
+/* The rest of the root, which is root's, and the files, which are the user's. */
+static int fill(aq_world *w, aq_err *err)
+{
+    int r = aq_root_furnish(w, err);
+
+    if (r < 0)
+        return r;
+    aq_files_as_user(w, true); /* forgets the death signal, and so does the way back */
+    return (r = tie_to_keeper(w, err)) < 0 ? r : aq_files_write(w, false, err);
+}
+
+static int give_up_all(const aq_world *w, aq_err *err)
+{
+    int r;
+
+    if ((r = aq_process_no_capabilities(err)) < 0 || (r = aq_process_no_new_privileges(err)) < 0)
+        return r;
+    return aq_process_close_but((int[]){w->inner, aq_has_machine(w->plan) ? w->orders : -1, w->life,
+                                        w->hardware, w->terminal},
+                                5, err);
+}
+
+/* The home: the last that is written. */
 static int lay(const aq_world *w, aq_err *err)
 {
     int r = aq_files_write(w, true, err);
 
-    if (r == 0)
-        r = aq_trust_write(w, err);
     aq_files_as_user(w, false);
     if (r < 0 || (r = tie_to_keeper(w, err)) < 0)
         return r;
     return aq_lock(AQ_OWN_INIT, err);
 }
 
-/* Writes the files when it is told to. */
-static int fill_when_told(aq_world *w, aq_err *err)
+/* Until the first order, or until nobody can give one any more. */
+static int obey(aq_world *w, aq_err *err)
 {
     aq_message m = {.word = AQ_WORD_FILLED};
     char order = 0;
@@ -485,12 +479,12 @@ static int fill_when_told(aq_world *w, aq_err *err)
 
     while (read(w->orders, &order, 1) < 0 && errno == EINTR)
         ;
-    if (!aq_has_machine(w->plan))
-        close(w->orders);
+    if (order == AQ_ORDER_FILL || order == AQ_ORDER_PART)
+        r = fill(w, err);
+    if (r < 0 || (r = give_up_all(w, err)) < 0)
+        return r;
     if (order != AQ_ORDER_FILL && order != AQ_ORDER_PART)
         return aq_lock(AQ_OWN_INIT, err);
-    if ((r = aq_later_wait(w, err)) < 0 || (r = aq_files_write(w, false, err)) < 0)
-        return r;
     r = order == AQ_ORDER_FILL ? lay(w, err) : aq_lock(AQ_OWN_FILLER, err);
     return r < 0 ? r : aq_message_send(w->inner, &m, NULL, 0, err);
 }
@@ -567,7 +561,7 @@ _Noreturn static void reap(const aq_world *w, pid_t first)
     }
 }
 
-/* The payload begins before there is a root, and enters it with us. */
+/* The payload begins before there is a root, and comes into it with us. */
 static pid_t start_payload(aq_world *w, int *line, aq_err *err)
 {
     int pair[2];
@@ -592,21 +586,15 @@ static pid_t start_payload(aq_world *w, int *line, aq_err *err)
 
 _Noreturn void aq_init_main(aq_world *w)
 {
-    bool fill = false;
     aq_err err = {0};
     pid_t first;
     int line = -1;
 
-    if (enter_namespaces(w, &err) < 0 || leave_host(w, &err) < 0 ||
-        (first = start_payload(w, &line, &err)) < 0 || build(w, line, &err) < 0 ||
-        seal(w, (fill = aq_files_wanted(w->plan)), &err) < 0) {
-        aq_message_failed(w->inner, &err);
-        _exit(70);
-    }
     close(0);
     close(1);
     close(2);
-    if (fill && fill_when_told(w, &err) < 0) {
+    if (enter_namespaces(w, &err) < 0 || (first = start_payload(w, &line, &err)) < 0 ||
+        build(w, line, &err) < 0 || seal(w, &err) < 0 || obey(w, &err) < 0) {
         aq_message_failed(w->inner, &err);
         _exit(70);
     }

@@ -59,7 +59,7 @@ static int forget_stdio(const aq_plan *plan, aq_err *err)
  * signals, its mask for new files. */
 static int leave_front(aq_world *w, aq_err *err)
 {
-    int keep[13], r;
+    int keep[14], r;
     size_t n = 0;
     sigset_t none;
 
@@ -82,6 +82,8 @@ static int leave_front(aq_world *w, aq_err *err)
         keep[n++] = w->line;
     if (w->late.plan)
         keep[n++] = w->late.ready[0];
+    if (w->host[1] >= 0)
+        keep[n++] = w->host[1];
     if (w->plan->has_input)
         keep[n++] = w->plan->input;
     if (w->plan->has_output) {
@@ -129,6 +131,7 @@ static void choose_ids(aq_world *w)
         first = aq_namespace_last_ids(1000);
     w->own_ids = w->privileged && first != 0;
     w->held.own_ids = w->own_ids;
+    w->root.whole = w->root.whole || !w->own_ids;
     if (w->own_ids) {
         w->ids[0] = (aq_id_map){0, first, first};
         w->ids[1] = (aq_id_map){AQ_INSIDE_UID, first + 1, first + 1};
@@ -233,7 +236,6 @@ static int step_aside(aq_world *w, aq_err *err)
 
 static int make_world(aq_world *w, aq_err *err)
 {
-    aq_message mapped = {.word = AQ_WORD_MAPPED};
     int r = step_aside(w, err);
 
     if (r < 0)
@@ -251,14 +253,21 @@ static int make_world(aq_world *w, aq_err *err)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     close(w->inner);
     close(w->orders);
-    w->inner = w->orders = -1;
+    if (w->host[1] >= 0)
+        close(w->host[1]);
+    w->inner = w->orders = w->host[1] = -1;
     for (int i = 0; i < 3; i++) {
         close(w->stdio[i]);
         w->stdio[i] = -1;
     }
     if ((r = aq_namespace_map(w->init, w->ids, w->id_count, w->own_ids, err)) < 0)
         return r;
-    return aq_message_send(w->outer, &mapped, NULL, 0, err);
+    if (w->cgroup.into >= 0) /* it comes again, with the others */
+        close(w->cgroup.into);
+    aq_cgroup_close(&w->cgroup);
+    if ((r = aq_message_recv_groups(w->control, &w->cgroup, err)) < 0)
+        return r;
+    return aq_message_send_groups(w->outer, &w->cgroup, err);
 }
 
 /* Requests come in one order, each once; a front that says anything else is not ours. */
@@ -279,8 +288,7 @@ static int give_up_most(aq_err *err)
 {
     int r = aq_process_only_proc(err);
 
-    if (r < 0 || (r = aq_process_no_way_up(err)) < 0 ||
-        (r = aq_process_keep_capabilities(UINT64_C(1) << CAP_SYS_ADMIN, err)) < 0)
+    if (r < 0 || (r = aq_process_keep_capabilities(UINT64_C(1) << CAP_SYS_ADMIN, err)) < 0)
         return r;
     /* The payload may not read the processor's counter. Where the keeper may not either the kernel
      * need not allow and forbid it at every change between the two, which would double the price of
@@ -303,15 +311,14 @@ static int give_up_all(aq_world *w, aq_err *err)
     return aq_lock(AQ_OWN_KEEPER, err);
 }
 
-static int prepare(aq_world *w, aq_arena *a, aq_err *err)
+static int prepare(aq_world *w, aq_err *err)
 {
     int r;
 
     if ((r = aq_late_join(w, err)) < 0 || (r = leave_front(w, err)) < 0)
         return r;
     choose_ids(w);
-    if ((r = aq_root_list(a, w->plan, &w->root, err)) < 0 ||
-        (w->own_ids && (r = aq_root_take(&w->root, err)) < 0) || (r = make_pipes(w, err)) < 0 ||
+    if ((w->own_ids && (r = aq_root_take(&w->root, err)) < 0) || (r = make_pipes(w, err)) < 0 ||
         (r = change_identity(w, err)) < 0 ||
         (r = aq_message_recv_groups(w->control, &w->cgroup, err)) < 0 ||
         (r = make_world(w, err)) < 0)
@@ -321,13 +328,21 @@ static int prepare(aq_world *w, aq_arena *a, aq_err *err)
             close(w->root.entry[i].mount);
     if ((r = give_up_most(err)) < 0)
         return r;
+    return aq_late_wait(w, err);
+}
+
+/* While init builds. */
+static int close_in(aq_world *w, aq_err *err)
+{
+    int r = 0;
+
     while (r == 0 && w->network < 0)
         r = hear_inside(w, err);
     if (r < 0 || (r = give_up_all(w, err)) < 0)
         return r;
     while (r == 0 && (w->disk < 0 || !w->payload))
         r = hear_inside(w, err);
-    return r < 0 ? r : aq_late_wait(w, err);
+    return r;
 }
 
 /* ---- running ---- */
@@ -424,18 +439,20 @@ static bool lays_late(const aq_world *w)
            w->limits.most[AQ_LIMIT_INODES] >= inodes;
 }
 
-/* The files of the plan, before anybody can tell that they were not there. Nothing was changed
- * inside before this. */
+/* The rest of the root and the files of the plan, before anybody can tell that they were not there.
+ * Nothing was changed inside before this. */
 static int fill(aq_world *w, aq_err *err)
 {
     const char order = lays_late(w) ? AQ_ORDER_PART : AQ_ORDER_FILL;
-    aq_message m;
+    aq_message m = {.word = AQ_WORD_REST};
     int r;
 
-    if (!aq_files_wanted(w->plan))
-        return 0;
+    /* Init makes what needs no plan while the front says the rest of it. */
+    if ((w->late.whole || !w->root.whole) &&
+        (r = aq_message_send(w->control, &m, NULL, 0, err)) < 0)
+        return r;
     if (write(w->order, &order, 1) != 1)
-        return aq_fail_errno(err, "cannot ask for the world's files");
+        return aq_fail_errno(err, "cannot ask for the rest of the world");
     if ((r = aq_later_wait(w, err)) < 0)
         return r;
     if ((r = aq_message_recv(w->outer, &m, NULL, NULL, err)) < 0)
@@ -549,29 +566,16 @@ static int finish_world(aq_world *w, aq_err *err)
 }
 
 /* Runs the world from its go to its last process. */
-static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *o, aq_err *err)
+static int run(aq_world *w, aq_attendant *at, void *watching, aq_observation *o, aq_err *err)
 {
-    const aq_watch_hooks hooks = {.pump = aq_attend_pump,
-                                  .full = aq_attend_full,
-                                  .room = aq_attend_room,
-                                  .touch = on_touch,
-                                  .lay = on_lay,
-                                  .home = aq_root_home(w->plan),
-                                  .hardware = on_hardware,
-                                  .large = on_large,
-                                  .reach = aq_net_reach,
-                                  .alone = aq_net_alone,
-                                  .arg = at,
-                                  .line = w->line};
     aq_message go = {.word = AQ_WORD_GO};
     const aq_watch *watch = aq_container_watch;
-    void *watching = NULL;
     bool ended = false;
     int r = 0;
 
     at->touched = !watch;
     if (watch)
-        r = watch->attach(w->plan, &w->limits, rec, w->payload, &hooks, &watching, err);
+        r = watch->attach(watching, w->payload, err);
     if (r == 0)
         r = aq_attend_begin(at, w, err);
     if (r == 0)
@@ -587,8 +591,6 @@ static int run(aq_world *w, aq_attendant *at, aq_recorder *rec, aq_observation *
     close_order(w);
     if (r == 0 && !ended)
         wait_for_end(at);
-    if (watching)
-        watch->end(watching);
     if (r == 0 && at->failed < 0) {
         *err = at->error;
         r = at->failed;
@@ -613,25 +615,50 @@ static int hand_over(aq_world *w, const aq_attendant *at, const aq_buf *stream, 
     return aq_message_send(w->control, &m, NULL, 0, err);
 }
 
+static void *begin_watch(aq_world *w, aq_attendant *at, aq_recorder *rec)
+{
+    const aq_watch_hooks hooks = {.pump = aq_attend_pump,
+                                  .full = aq_attend_full,
+                                  .room = aq_attend_room,
+                                  .touch = on_touch,
+                                  .lay = on_lay,
+                                  .home = aq_root_home(w->plan),
+                                  .hardware = on_hardware,
+                                  .large = on_large,
+                                  .reach = aq_net_reach,
+                                  .alone = aq_net_alone,
+                                  .arg = at,
+                                  .line = w->line};
+
+    return aq_container_watch->begin(w->plan, &w->limits, rec, &hooks);
+}
+
 static int keep(aq_world *w, aq_arena *a, aq_err *err)
 {
     static aq_attendant at; /* large, and a signal handler looks at it */
+    const aq_watch *watch = aq_container_watch;
     aq_auto_buf stream = {0};
     aq_output outputs[2];
     aq_observation o = {0};
     aq_recorder *rec;
+    void *watching;
     int r;
 
-    if ((r = prepare(w, a, err)) < 0 || (r = report_prepared(w, err)) < 0)
+    if ((r = prepare(w, err)) < 0)
         return r;
     rec = aq_recorder_new("container", w->plan->world ? w->plan->world : "A", &stream);
     aq_recorder_limit(rec, w->limits.most[AQ_LIMIT_EVENTS]);
-    if ((r = hear_front(w, AQ_WORD_LAUNCH, err)) == 0 && (r = run(w, &at, rec, &o, err)) == 0 &&
-        !at.orphaned && (!at.touched || (r = aq_changes_read(a, w, &o, err)) == 0)) {
+    watching = watch ? begin_watch(w, &at, rec) : NULL;
+    if ((r = close_in(w, err)) == 0 && (r = report_prepared(w, err)) == 0 &&
+        (r = hear_front(w, AQ_WORD_LAUNCH, err)) == 0)
+        r = run(w, &at, watching, &o, err);
+    if (r == 0 && !at.orphaned && (!at.touched || (r = aq_changes_read(a, w, &o, err)) == 0)) {
         set_remains(&at, outputs, &o);
         aq_recorder_end(rec, &o);
         r = hand_over(w, &at, &stream, err);
     }
+    if (watch)
+        watch->end(watching);
     aq_attend_free(&at);
     aq_recorder_free(rec);
     return r;

@@ -16,7 +16,6 @@
 #include "base/io.h"
 #include "kernel/mount.h"
 #include "sandbox/world.h"
-#include "veil/tree.h"
 
 enum {
     SEALED = AQ_MOUNT_READ_ONLY | AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_DEVICES,
@@ -29,10 +28,13 @@ static const char home[] = "/home/user"; /* in base.def; a plan may name another
 static const struct {
     aq_base_kind kind;
     const char *path, *text;
+    bool rest;
 } base[] = {
-#define AQ_BASE(kind, path, text) {kind, path, text},
+#define AQ_BASE(kind, path, text) {kind, path, text, false},
+#define AQ_REST(kind, path, text) {kind, path, text, true},
 #include "sandbox/base.def"
 #undef AQ_BASE
+#undef AQ_REST
 };
 
 static void close_fd(int *fd)
@@ -55,7 +57,8 @@ static int add(aq_root *root, aq_entry e, aq_err *err)
 }
 
 /* A link of the host is made again, a file or folder is shown, the rest is passed over. */
-static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to, aq_err *err)
+static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to, bool rest,
+                    aq_err *err)
 {
     char target[PATH_MAX];
     struct stat st;
@@ -69,6 +72,7 @@ static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to
             return 0;
         return add(root,
                    (aq_entry){.kind = LINK,
+                              .rest = rest,
                               .path = aq_arena_strdup(a, to),
                               .text = aq_arena_strndup(a, target, (size_t)n)},
                    err);
@@ -77,6 +81,7 @@ static int add_tree(aq_arena *a, aq_root *root, const char *from, const char *to
         return 0;
     return add(root,
                (aq_entry){.kind = TREE,
+                          .rest = rest,
                           .path = aq_arena_strdup(a, to),
                           .text = aq_arena_strdup(a, from),
                           .folder = S_ISDIR(st.st_mode)},
@@ -137,11 +142,12 @@ static int list_base(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *er
     int r = 0;
 
     for (size_t i = 0; i < sizeof base / sizeof *base && r == 0; i++) {
-        aq_entry e = {.kind = base[i].kind, .path = base[i].path, .text = base[i].text};
+        aq_entry e = {
+            .kind = base[i].kind, .rest = base[i].rest, .path = base[i].path, .text = base[i].text};
 
         if (e.kind == DEVICE)
             e.text = e.path;
-        r = e.kind == TREE ? add_tree(a, root, e.path, e.path, err)
+        r = e.kind == TREE ? add_tree(a, root, e.path, e.path, e.rest, err)
                            : add_base(a, plan, root, e, err);
     }
     return r;
@@ -166,7 +172,7 @@ static int add_entries(aq_arena *a, aq_root *root, const char *folder, aq_err *e
     for (struct dirent *e; dir && r == 0 && (e = readdir(dir));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !made_by_us(e->d_name))
             r = add_tree(a, root, aq_arena_printf(a, "%s/%s", folder, e->d_name),
-                         aq_arena_printf(a, "/%s", e->d_name), err);
+                         aq_arena_printf(a, "/%s", e->d_name), false, err);
     if (dir)
         closedir(dir);
     return r;
@@ -184,6 +190,7 @@ static int list_rootfs(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *
         const char *path = base[i].path;
         const char *first = aq_arena_strndup(a, path + 1, strcspn(path + 1, "/"));
         aq_entry e = {.kind = base[i].kind,
+                      .rest = base[i].rest,
                       .path = path,
                       .text = base[i].kind == DEVICE ? path : base[i].text};
 
@@ -219,12 +226,36 @@ static int list_shares(aq_arena *a, const aq_plan *plan, aq_root *root, aq_err *
     return r;
 }
 
+/* Does it lie in a folder where something is made when the program looks around? */
+static bool among_rest(const char *path)
+{
+    size_t n = strcspn(path + 1, "/") + 1;
+
+    for (size_t i = 0; i < sizeof base / sizeof *base; i++)
+        if (base[i].rest && strncmp(base[i].path, path, n) == 0 &&
+            (base[i].path[n] == '/' || base[i].path[n] == '\0'))
+            return n > 1;
+    return false;
+}
+
+/* Must all be there from the start? What is shown of the host, and where the program begins, is
+ * never covered by what comes later. */
+static bool is_whole(const aq_plan *plan)
+{
+    bool whole = plan->rootfs || (plan->cwd && among_rest(plan->cwd));
+
+    for (size_t i = 0; i < plan->share_count; i++)
+        whole = whole || among_rest(plan->shares[i].to);
+    return whole;
+}
+
 int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err)
 {
     int r;
 
     ret->count = 0;
     r = plan->rootfs ? list_rootfs(a, plan, ret, err) : list_base(a, plan, ret, err);
+    ret->whole = is_whole(plan);
     return r < 0 ? r : list_shares(a, plan, ret, err);
 }
 
@@ -237,21 +268,33 @@ void aq_root_settle(aq_world *w)
 
 /* ---- taking ---- */
 
+bool aq_root_is_rest(const aq_root *root, const aq_entry *e)
+{
+    return e->rest && !root->whole;
+}
+
+int aq_root_take_one(aq_entry *e, aq_err *err)
+{
+    if (e->kind != TREE && e->kind != SHARE && e->kind != DEVICE)
+        return 0;
+    if (e->copied)
+        e->mount = open(e->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    else
+        e->mount = aq_mount_copy(AT_FDCWD, e->text, e->kind == SHARE && e->folder,
+                                 e->kind == DEVICE ? DEVICE_SEALED : SEALED, err);
+    if (e->mount < 0)
+        return e->copied ? aq_fail_errno(err, "cannot open %s", e->text) : e->mount;
+    return 0;
+}
+
 int aq_root_take(aq_root *root, aq_err *err)
 {
-    for (size_t i = 0; i < root->count; i++) {
-        aq_entry *e = &root->entry[i];
-        if (e->mount >= 0 || (e->kind != TREE && e->kind != SHARE && e->kind != DEVICE))
-            continue;
-        if (e->copied)
-            e->mount = open(e->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        else
-            e->mount = aq_mount_copy(AT_FDCWD, e->text, e->kind == SHARE && e->folder,
-                                     e->kind == DEVICE ? DEVICE_SEALED : SEALED, err);
-        if (e->mount < 0)
-            return e->copied ? aq_fail_errno(err, "cannot open %s", e->text) : e->mount;
-    }
-    return 0;
+    int r = 0;
+
+    for (size_t i = 0; i < root->count && r == 0; i++)
+        if (!aq_root_is_rest(root, &root->entry[i]))
+            r = aq_root_take_one(&root->entry[i], err);
+    return r;
 }
 
 /* ---- building ---- */
@@ -334,8 +377,7 @@ static int make_space(const aq_world *w, int disk, aq_entry *e, aq_err *err)
     const char *name = aq_root_folder(&w->root, e, buf);
 
     if (mkdirat(disk, name, 0700) < 0 || fchmodat(disk, name, mode, 0) < 0 ||
-        (w->own_ids && e->kind != HARDWARE &&
-         fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
+        (w->own_ids && fchownat(disk, name, AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
         return aq_fail_errno(err, "cannot make the writable place %s", e->path);
     e->space = aq_mount_copy(disk, name, false, 0, err);
     return e->space < 0 ? e->space : 0;
@@ -346,8 +388,7 @@ static int make_spaces(aq_world *w, int disk, aq_err *err)
     int r = 0;
 
     for (size_t i = 0; i < w->root.count && r == 0; i++)
-        if (w->root.entry[i].kind == SPACE || w->root.entry[i].kind == HARDWARE ||
-            w->root.entry[i].copied)
+        if (w->root.entry[i].kind == SPACE || w->root.entry[i].copied)
             r = make_space(w, disk, &w->root.entry[i], err);
     return r;
 }
@@ -388,15 +429,18 @@ static int place_text(aq_world *w, int root, const aq_entry *e, aq_err *err)
 }
 
 /* Filled later, by another way than the one that the payload sees (hardware.c). */
-static int place_hardware(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
+static int place_hardware(aq_world *w, int root, const aq_entry *e, aq_err *err)
 {
-    char buf[64];
-    int r = aq_mount_restrict(e->space, AQ_MOUNT_READ_ONLY, err);
+    const char *name = below(e->path);
 
-    w->hardware = openat(disk, aq_root_folder(&w->root, e, buf), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (r == 0 && w->hardware < 0)
-        r = aq_fail_errno(err, "cannot open what %s will be", e->path);
-    return r < 0 ? r : place_space(root, e, err);
+    if ((mkdirat(root, name, 0755) < 0 && errno != EEXIST) ||
+        mkdirat(w->root.hidden, name, 0755) < 0)
+        return aq_fail_errno(err, "cannot make %s inside", e->path);
+    aq_auto_fd int shown = aq_mount_copy(w->root.hidden, name, false, SEALED, err);
+    w->hardware = aq_mount_copy(w->root.hidden, name, false, OPEN_SPACE, err);
+    if (shown < 0 || w->hardware < 0)
+        return err->code;
+    return aq_mount_attach(shown, root, name, err);
 }
 
 /* A folder that is closed to users opens when something of the host is shown below it: whoever
@@ -434,14 +478,14 @@ static int place(aq_world *w, int root, int disk, aq_entry *e, aq_err *err)
             return aq_fail_errno(err, "cannot make the link %s inside", e->path);
         return 0;
     case HARDWARE:
-        return place_hardware(w, root, disk, e, err);
+        return place_hardware(w, root, e, err);
     case SPACE:
         return place_space(root, e, err);
     }
     return 0;
 }
 
-enum { SPACE_OPTIONS = 4 };
+enum { SPACE_OPTIONS = 4, OWN_INODES = 10 };
 
 /* What a space holds at most, as options of its file system. */
 typedef struct space_size {
@@ -462,15 +506,13 @@ static const aq_mount_option *size_options(space_size *s, uint64_t bytes, uint64
 }
 
 /* What the plan allows, and room for its own folders and what the world has from the start. */
-static const aq_mount_option *disk_options(const aq_world *w, space_size *s, const char *mode)
+static const aq_mount_option *disk_options(const aq_world *w, space_size *s)
 {
     return size_options(s,
                         w->limits.most[AQ_LIMIT_DISK] + aq_files_room(w->plan) +
-                            aq_trust_room(w->plan) +
                             aq_large_room(w->plan, w->limits.most[AQ_LIMIT_DISK]),
-                        w->limits.most[AQ_LIMIT_INODES] + 10 + aq_files_count(w->plan) +
-                            (w->plan->machine ? aq_veil_tree_size(w->plan->machine) : 0),
-                        mode);
+                        w->limits.most[AQ_LIMIT_INODES] + OWN_INODES + aq_files_count(w->plan),
+                        NULL);
 }
 
 /* A /proc of our own pid namespace. The kernel refuses one where the host's is itself covered in
@@ -486,29 +528,27 @@ static int make_proc(aq_world *w)
 
 /* The terminal that the machine's user works at: the payload's own are others. Init holds its other
  * end. Where the kernel has none to give, there is none. */
-static void open_terminal(aq_world *w, int pts)
+static void open_terminal(aq_world *w)
 {
     const int unlocked = 0;
 
-    w->terminal = openat(pts, "ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    w->terminal = openat(w->root.top, "dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (w->terminal < 0 || ioctl(w->terminal, TIOCSPTLCK, &unlocked) < 0 ||
-        (w->own_ids && fchownat(pts, "0", AQ_INSIDE_UID, AQ_INSIDE_UID, 0) < 0))
+        (w->own_ids &&
+         fchownat(w->root.top, "dev/pts/0", AQ_INSIDE_UID, AQ_INSIDE_UID, AT_SYMLINK_NOFOLLOW) < 0))
         close_fd(&w->terminal);
 }
 
-static int place_terminals(aq_world *w, int root, aq_err *err)
+static int place_terminals(int root, aq_err *err)
 {
     static const aq_mount_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {0}};
     aq_auto_fd int pts = aq_mount_new("devpts", options, AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_EXEC, NULL);
-    int r = pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
 
-    if (r == 0 && pts >= 0 && aq_has_machine(w->plan))
-        open_terminal(w, pts);
-    return r;
+    return pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
 }
 
 /* The folder to start in may be one of those that are made later. */
-static int place_start(const aq_world *w, int root, aq_err *err)
+static int place_cwd(const aq_world *w, int root, aq_err *err)
 {
     int r = 0;
 
@@ -520,30 +560,27 @@ static int place_start(const aq_world *w, int root, aq_err *err)
     return r;
 }
 
-/* Does it take what is said late, or stand after what does? */
-static bool is_late(const aq_entry *e)
+/* When something has its place: at once; when what is said late was said; when the program first
+ * looks around; when everything was said. */
+typedef enum stage { START, LATE, REST, LATER } stage;
+
+static stage stage_of(const aq_root *root, const aq_entry *e)
 {
-    return e->home || e->kind == TEXT || e->kind == POINT || e->kind == SHARE;
+    if (e->home || e->kind == SHARE)
+        return LATE;
+    if (e->kind == TEXT || e->kind == POINT)
+        return LATER;
+    return aq_root_is_rest(root, e) ? REST : START;
 }
 
-static int place_all(aq_world *w, int root, int disk, bool late, aq_err *err)
+static int place_all(aq_world *w, stage now, aq_err *err)
 {
-    bool planned_too = late;
     int r = 0;
 
-    for (size_t i = 0; i < w->root.count && r == 0; i++) {
-        aq_entry *e = &w->root.entry[i];
-
-        if (is_late(e) != late)
-            continue;
-        if (e->kind == SHARE && planned_too) { /* which may cover what is of the plan */
-            r = make_planned(w, root, err);
-            planned_too = false;
-        }
-        if (r == 0)
-            r = place(w, root, disk, e, err);
-    }
-    return r == 0 && planned_too ? make_planned(w, root, err) : r;
+    for (size_t i = 0; i < w->root.count && r == 0; i++)
+        if (stage_of(&w->root, &w->root.entry[i]) == now)
+            r = place(w, w->root.top, w->root.disk, &w->root.entry[i], err);
+    return r;
 }
 
 /* A mount that was left on the root would show here, and only here. */
@@ -558,73 +595,53 @@ static int check_top(aq_err *err)
                : aq_fail(err, -EBUSY, "something of the host still lies on the new root");
 }
 
-/* What comes of the host is there by descriptors from here on. */
-static int leave_host(aq_world *w, aq_err *err)
-{
-    /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
-     * whole machine when a mount is closed that never had one, and before 6.15 it copies nothing
-     * from such a mount. */
-    int r = aq_mount_attach(w->root.disk, AT_FDCWD, "/proc", err);
-
-    if (r == 0)
-        r = aq_mount_attach(w->root.top, AT_FDCWD, "/", err);
-    if (r == 0)
-        r = make_spaces(w, w->root.disk, err);
-    if (r == 0)
-        r = aq_trust_make(w, err);
-    if (r == 0)
-        r = aq_mount_become_root(w->root.top, err);
-    return r < 0 ? r : aq_mount_leave_old(err);
-}
-
-int aq_root_enter(aq_world *w, aq_err *err)
+/* What it holds comes as mounts that have no place yet, by descriptors. */
+static int make_mounts(aq_world *w, aq_err *err)
 {
     space_size size;
+    int r;
 
     w->root.disk = w->root.hidden = w->root.etc = -1;
     w->root.proc = make_proc(w);
-    /* The root holds names and a few small texts. */
-    w->root.top = aq_mount_new("tmpfs", size_options(&size, 1 << 20, 4096, "0755"),
+    /* The root holds names and what is ours of /etc and /sys. */
+    w->root.top = aq_mount_new("tmpfs", size_options(&size, 16 << 20, 1 << 14, "0755"),
                                OPEN_SPACE | AQ_MOUNT_NO_EXEC, err);
     if (w->root.top < 0)
         return w->root.top;
-    w->root.disk = aq_mount_new("tmpfs", disk_options(w, &size, "0755"), OPEN_SPACE, err);
-    return w->root.disk < 0 ? w->root.disk : leave_host(w, err);
-}
-
-/* What needs nothing of what is said late. */
-static int build_early(aq_world *w, int root, int disk, aq_err *err)
-{
-    int r = 0;
-
-    if (mkdirat(root, "tmp", 0755) < 0 ||
-        (w->root.hidden = openat(root, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+    /* How much more the plan's own files need is said later. */
+    w->root.disk = aq_mount_new("tmpfs",
+                                size_options(&size, w->limits.most[AQ_LIMIT_DISK],
+                                             w->limits.most[AQ_LIMIT_INODES] + OWN_INODES, "0755"),
+                                OPEN_SPACE, err);
+    if (w->root.disk < 0)
+        return w->root.disk;
+    /* The space gets a place too, in the old tree that is left behind: the kernel waits for the
+     * whole machine when a mount is closed that never had one, and before 6.15 it copies nothing
+     * from such a mount. */
+    r = aq_mount_attach(w->root.disk, AT_FDCWD, "/proc", err);
+    if (r == 0)
+        r = aq_mount_attach(w->root.top, AT_FDCWD, "/", err);
+    if (r < 0)
+        return r;
+    if (mkdirat(w->root.top, "tmp", 0755) < 0 ||
+        (w->root.hidden = openat(w->root.top, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return aq_fail_errno(err, "cannot make a place for files");
-    r = place_all(w, root, disk, false, err);
-
-    if (r == 0)
-        r = check_top(err);
-    if (r == 0)
-        r = place_terminals(w, root, err);
-    if (r == 0 && w->root.proc >= 0)
-        r = aq_mount_attach(w->root.proc, root, "proc", err);
-    return r;
+    return make_spaces(w, w->root.disk, err);
 }
 
-static int build_late(aq_world *w, int root, int disk, aq_err *err)
+static int place_start(aq_world *w, aq_err *err)
 {
-    space_size size;
-    int r = aq_late_wait(w, err);
+    int r = place_all(w, START, err), top = w->root.top;
 
-    if (r == 0 && w->late.plan)
-        r = aq_mount_change(disk, disk_options(w, &size, NULL), err);
     if (r == 0)
-        r = place_all(w, root, disk, true, err);
+        r = place_terminals(top, err);
+    if (r == 0 && w->root.proc >= 0)
+        r = aq_mount_attach(w->root.proc, top, "proc", err);
     if (r == 0)
-        r = place_start(w, root, err);
+        r = aq_late_wait(w, err);
     if (r == 0)
-        r = aq_trust_place(w, err);
-    return r < 0 ? r : aq_mount_restrict(root, AQ_MOUNT_READ_ONLY, err);
+        r = place_all(w, LATE, err);
+    return r < 0 ? r : place_cwd(w, top, err);
 }
 
 static void close_mounts(aq_root *root)
@@ -633,22 +650,55 @@ static void close_mounts(aq_root *root)
         close_fd(&root->entry[i].mount);
         close_fd(&root->entry[i].space);
     }
-    close_fd(&root->top);
-    close_fd(&root->disk);
     close_fd(&root->proc);
-    close_fd(&root->hidden);
-    close_fd(&root->etc);
 }
 
 int aq_root_build(aq_world *w, aq_err *err)
 {
-    int r = build_early(w, w->root.top, w->root.disk, err), space = -1;
+    int r = make_mounts(w, err), space = -1;
 
     if (r == 0)
-        r = build_late(w, w->root.top, w->root.disk, err);
+        r = place_start(w, err);
+    /* Leaving waits for whatever the kernel is busy with, on any processor: late, when the network
+     * is there. */
+    if (r == 0)
+        r = aq_mount_become_root(w->root.top, err);
+    if (r == 0)
+        r = aq_mount_leave_old(err);
+    if (r == 0)
+        r = check_top(err);
     /* A mount descriptor cannot be read; the keeper wants to list the space. */
     if (r == 0 && (space = openat(w->root.disk, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         r = aq_fail_errno(err, "cannot open the writable space");
     close_mounts(&w->root);
     return r < 0 ? r : space;
+}
+
+int aq_root_furnish(aq_world *w, aq_err *err)
+{
+    space_size size;
+    int r = w->host[1] < 0 ? 0 : aq_hand_take(&w->root, w->host[1], err);
+
+    if (r == 0)
+        r = place_all(w, REST, err);
+    if (r == 0 && aq_has_machine(w->plan))
+        open_terminal(w);
+    if (r == 0)
+        r = aq_later_wait(w, err);
+    if (r == 0)
+        r = aq_mount_change(w->root.disk, disk_options(w, &size), err);
+    if (r == 0)
+        r = place_all(w, LATER, err);
+    if (r == 0)
+        r = make_planned(w, w->root.top, err);
+    if (r == 0)
+        r = aq_trust_place(w, err);
+    if (r == 0)
+        r = aq_mount_restrict(w->root.top, AQ_MOUNT_READ_ONLY, err);
+    close_mounts(&w->root);
+    close_fd(&w->root.top);
+    close_fd(&w->root.disk);
+    close_fd(&w->root.hidden);
+    close_fd(&w->root.etc);
+    return r;
 }

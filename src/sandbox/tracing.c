@@ -9,8 +9,8 @@
 #include "observe/tracer.h"
 #include "sandbox/watch.h"
 
-static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
-                  const aq_watch_hooks *hooks, void **ret, aq_err *err)
+static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec,
+                   const aq_watch_hooks *hooks)
 {
     struct timespec now;
     aq_tracer_plan p = {
@@ -33,20 +33,16 @@ static int attach(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec
         .line = hooks->line,
         .arg = hooks->arg,
     };
-    aq_tracer *t;
-    int r;
 
     aq_process_clock(CLOCK_REALTIME, &now);
     p.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     aq_recorder_limit(rec, limits->most[AQ_LIMIT_EVENTS]);
-    t = aq_tracer_new(&p, rec);
-    r = aq_tracer_attach(t, payload, err);
-    if (r < 0) {
-        aq_tracer_free(t);
-        return r;
-    }
-    *ret = t;
-    return 0;
+    return aq_tracer_new(&p, rec);
+}
+
+static int attach(void *watch, pid_t payload, aq_err *err)
+{
+    return aq_tracer_attach(watch, payload, err);
 }
 
 /* Which limit a stop belongs to. A world that waits for what can never come would wait until its
@@ -95,5 +91,5 @@ static void end(void *watch)
     aq_tracer_free(watch);
 }
 
-static const aq_watch tracing = {attach, aq_tracer_enter, run, end};
+static const aq_watch tracing = {begin, attach, aq_tracer_enter, run, end};
 const aq_watch *aq_container_watch = &tracing;

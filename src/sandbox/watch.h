@@ -35,9 +35,10 @@ typedef struct aq_watch_hooks {
 } aq_watch_hooks;
 
 typedef struct aq_watch {
-    /* In the keeper, before the payload's go. */
-    int (*attach)(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec, pid_t payload,
-                  const aq_watch_hooks *hooks, void **ret, aq_err *err);
+    /* In the keeper, while the world is made; before the payload's go. */
+    void *(*begin)(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec,
+                   const aq_watch_hooks *hooks);
+    int (*attach)(void *watch, pid_t payload, aq_err *err);
     /* In the payload, after its go and right before exec. */
     int (*enter)(aq_err *err);
     /* In the keeper, until the world is empty. Sets exit_kind and exit_value when it ended the run.

@@ -13,11 +13,12 @@
  *   identity, else by a user namespace of its own. While init builds it gives up every right, sees
  *   no file but those of the host's /proc, can trace and signal only who was born after that, and
  *   makes only the calls of calls.def; then it joins the world's network.
- * - Init is pid 1 inside: it joins the cgroups, starts the payload, builds the root, gives up every
- *   right and reaps. Its end is the end of all processes inside. It also writes the files that the
- *   world has from the start, as the user whose they are: when the keeper says so, which is before
- *   the first call of the payload that could tell whether they are there. Many programs never make
- *   one.
+ * - Init is pid 1 inside: it joins the cgroups, starts the payload, builds of the root what a
+ *   program needs to begin, and waits. Its end is the end of all processes inside. When the keeper
+ *   says so, which is before the first call of the payload that could tell, init makes the rest of
+ *   the root, and writes the files that the world has from the start, as the user whose they are.
+ *   Many programs never make such a call. Then init gives up every right, locks itself in and
+ *   reaps: nobody inside can have reached it before.
  * - The payload makes the network while init builds the root, becomes uid 1000 without any right,
  *   waits for its go, and executes the command.
  *
@@ -75,6 +76,7 @@ typedef struct aq_entry {
     bool folder;      /* a tree: its root is a folder */
     bool copied;      /* a share that the run may change: its own copy is */
     bool home;        /* the user's: its path is said late */
+    bool rest;        /* of those that are made when the program first looks around */
     int mount;        /* detached, or the folder to copy; -1 until it was taken from the host */
     int space; /* of a writable place: detached, -1 before it is made and when it has its place */
 } aq_entry;
@@ -82,6 +84,7 @@ typedef struct aq_entry {
 typedef struct aq_root {
     aq_entry entry[AQ_ENTRIES];
     size_t count;
+    bool whole;          /* nothing waits until the program looks around */
     int top, disk, proc; /* mounts: the root, the writable space, /proc or -1 */
     int hidden; /* a folder of the root that a mount will cover: files that are shown elsewhere */
     int etc; /* what is shown as /etc, where the plan has files there that no machine has; or -1 */
@@ -111,18 +114,18 @@ typedef struct aq_world {
     bool own_ids;         /* identities of our own were taken */
     aq_id_map ids[2];     /* the last one is the payload's */
     size_t id_count;
-    int control;       /* the keeper's end */
-    int life;          /* open in keeper and init as long as they live */
-    int stream;        /* a memory file for the observation */
-    int warden[2];     /* a pipe: the warden tells the keeper that it is locked */
-    int line;          /* the keeper's end of the internet's line; net.h */
-    int trust[6];      /* init's: the host's bundle; ours, Java's: file, mount; the host's Java's */
-    int inner, outer;  /* between init or payload (inner) and keeper (outer) */
-    int orders, order; /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
+    int control;           /* the keeper's end */
+    int life;              /* open in keeper and init as long as they live */
+    int stream;            /* a memory file for the observation */
+    int warden[2];         /* a pipe: the warden tells the keeper that it is locked */
+    int line;              /* the keeper's end of the internet's line; net.h */
+    int host[2];           /* a line: the front hands init what is shown of the host; hand.c */
+    int inner, outer;      /* between init or payload (inner) and keeper (outer) */
+    int orders, order;     /* a line: init's end and the keeper's; see AQ_ORDER_FILL */
     int stdio[3], pump[3]; /* the payload's ends, and ours */
     pid_t init, payload;
-    bool sealed;          /* init has given up everything */
-    bool filled;          /* it has written the files, */
+    bool sealed;          /* init waits for orders */
+    bool filled;          /* it has made the rest, and written the files, */
     bool laid;            /* and those of the home */
     uint64_t large_bytes; /* that large files took */
     bool large[256];      /* of these, which of the large ones have content; large.c */
@@ -140,11 +143,10 @@ typedef struct aq_world {
 /* ---- messages ---- */
 
 typedef enum aq_word {
-    AQ_WORD_MAPPED = 'M',   /* keeper → init: your identities exist */
     AQ_WORD_GO = 'G',       /* keeper → payload */
     AQ_WORD_ORIGINAL = 'O', /* init → keeper, with what was copied: the entry's number */
     AQ_WORD_READY = 'R',    /* init → keeper, with what the keeper needs of it */
-    AQ_WORD_SEALED = 'S', /* init → keeper: nothing of the host is left, and none of our rights */
+    AQ_WORD_SEALED = 'S',   /* init → keeper: it waits for orders */
     AQ_WORD_WAITING = 'W',  /* payload → keeper, with its Landlock level; is it to be early? */
     AQ_WORD_FILLED = 'D',   /* init → keeper: the files are there, and init is locked */
     AQ_WORD_EXIT = 'X',     /* init → keeper: wait status of the payload */
@@ -153,9 +155,12 @@ typedef enum aq_word {
     AQ_WORD_PREPARED = 'P', /* keeper → front, with init's pidfd */
     AQ_WORD_NETWORK = 'N',  /* payload → init and keeper, with the world's network namespace */
     AQ_WORD_BUILT = 'B',    /* init → payload: the root is there; is /proc? */
-    AQ_WORD_GROUPS = 'C',   /* front → keeper, with the cgroups' descriptors */
+    AQ_WORD_GROUPS = 'C',   /* front → keeper, twice: the cgroups that init is born into, and all;
+                             * keeper → init: here they are, and your identities exist */
     AQ_WORD_LAUNCH = 'L',   /* front → keeper */
     AQ_WORD_STOP = 'Q',     /* front → keeper: somebody wants it to end */
+    AQ_WORD_REST = 'K', /* keeper → front: hand over the rest of the host, say that of the plan */
+    AQ_WORD_TREES = 'T',    /* front → init, with what is shown of the host */
     AQ_WORD_CABLE = 'V',    /* keeper → front: lay the cable; its answer comes on the line */
     AQ_WORD_INTERNET = 'I', /* keeper → front: start the internet, which gets the line */
     AQ_WORD_ALONE = 'A',    /* keeper → front: end the internet */
@@ -178,10 +183,10 @@ static inline bool aq_has_warden(const aq_world *w)
     return w->privileged || w->cgroup.into >= 0;
 }
 
-/* Keeper → init, a byte: write the files, all of them or all but those of the home. The line's end:
- * reap, nobody wants them any more. While it reaps init knows three more orders, signals: write the
- * home; make the tree of /sys; fill a large file, the one of the number that comes with it. It
- * answers with a byte. */
+/* Keeper → init, a byte: make the rest, and write the files, all of them or all but those of the
+ * home. The line's end: reap, nobody wants them any more. While it reaps init knows three more
+ * orders, signals: write the home; make the tree of /sys; fill a large file, the one of the number
+ * that comes with it. It answers with a byte. */
 enum {
     AQ_ORDER_FILL = 'F',
     AQ_ORDER_PART = 'P',
@@ -199,7 +204,7 @@ int aq_message_send(int fd, const aq_message *m, const int *fds, size_t count, a
 /* Whole messages with terminated text only; -EPIPE at the end. `fds` gets AQ_MESSAGE_FDS numbers,
  * -1 where there was none; `sender` the pid as seen here; both may be NULL. */
 int aq_message_recv(int fd, aq_message *ret, int *fds, pid_t *sender, aq_err *err);
-/* The cgroups of a world, made while the keeper was busy with the rest. */
+/* The cgroups of a world. */
 int aq_message_send_groups(int fd, const aq_cgroup *g, aq_err *err);
 int aq_message_recv_groups(int fd, aq_cgroup *ret, aq_err *err);
 void aq_message_failed(int fd, const aq_err *err);
@@ -222,7 +227,7 @@ int aq_late_join(aq_world *w, aq_err *err);
 /* In keeper, init and payload, each once at least: from then on `plan` says all that a start needs.
  */
 int aq_late_wait(aq_world *w, aq_err *err);
-/* In the front: the rest, while the program loads. In keeper and init, each once at most. */
+/* In the front: the rest, when the program looks around. In keeper and init, each once at most. */
 int aq_later_make(aq_world *w, aq_err *err);
 int aq_later_wait(aq_world *w, aq_err *err);
 void aq_late_end(aq_world *w);
@@ -233,14 +238,22 @@ void aq_late_end(aq_world *w);
  * late: what is of that comes with aq_root_settle. */
 int aq_root_list(aq_arena *a, const aq_plan *plan, aq_root *ret, aq_err *err);
 void aq_root_settle(aq_world *w);
-/* Takes the trees from the host as detached mounts. With privilege the keeper does it, and reaches
- * what only root may; else init does it in its own mount namespace. */
+/* Is it made when the program first looks around? */
+bool aq_root_is_rest(const aq_root *root, const aq_entry *e);
+/* Takes one thing from the host, as a mount that has no place yet. */
+int aq_root_take_one(aq_entry *e, aq_err *err);
+/* Takes what a start needs. With privilege the keeper does it, and reaches what only root may; else
+ * init does it in its own mount namespace, and takes everything. */
 int aq_root_take(aq_root *root, aq_err *err);
-/* Enters a root that is still empty, with everybody who shares our mounts, and leaves the host's.
- * That waits for whatever the kernel is busy with, on any processor: call it while little is. */
-int aq_root_enter(aq_world *w, aq_err *err);
-/* Builds it, and returns a descriptor of the writable space. */
+/* With privilege the rest is the front's to take, and init's to receive, once it is wanted: the
+ * kernel waits for every processor when a mount is closed that never had a place. */
+int aq_hand_over(aq_root *root, int line, aq_err *err);
+int aq_hand_take(aq_root *root, int line, aq_err *err);
+/* Builds what a program needs to begin, enters it with everybody who shares our mounts, leaves the
+ * host's, and returns a descriptor of the writable space. */
 int aq_root_build(aq_world *w, aq_err *err);
+/* The rest, when the program first looks around, and with it all that the plan says later. */
+int aq_root_furnish(aq_world *w, aq_err *err);
 
 /* The folder of an entry in the writable space: of a space, or of a copied share. */
 const char *aq_root_folder(const aq_root *root, const aq_entry *e, char name[static 64]);
@@ -289,8 +302,6 @@ int aq_cover_socket(const aq_world *w, int root, const char *path, aq_err *err);
 bool aq_root_is_point(const char *path);
 /* Does the path lie in a writable place? */
 bool aq_root_is_space(const aq_plan *plan, const char *path);
-/* Is there anything to write but what the root gets? */
-bool aq_files_wanted(const aq_plan *plan);
 /* Is it one of those files or folders, or in one? */
 bool aq_files_hold(const aq_plan *plan, const char *path);
 /* Files are made by the user whose they are, which saves a call for each. */
@@ -334,12 +345,8 @@ bool aq_files_same(int fd, const aq_plan_file *f, char *buffer, size_t size);
 
 /* ---- authorities ---- */
 
-uint64_t aq_trust_room(const aq_plan *plan);
-/* The bundle, while the space is at hand; its place, while the root is built; what it holds, with
- * the files. */
-int aq_trust_make(aq_world *w, aq_err *err);
-int aq_trust_place(aq_world *w, aq_err *err);
-int aq_trust_write(const aq_world *w, aq_err *err);
+/* Shows what the plan adds to them, while the root is furnished. */
+int aq_trust_place(const aq_world *w, aq_err *err);
 
 /* ---- inside ---- */
 

@@ -187,11 +187,6 @@ void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, 
     plan->internet_of = of;
 }
 
-bool aq_quarantine_at_once(const char *name)
-{
-    return aq_plan_file_at_once(name) || strcmp(name, "authority.certificate") == 0;
-}
-
 void aq_quarantine_outline(aq_arena *a, const aq_decoys *outline, aq_plan *plan)
 {
     aq_quarantine_plan(a, outline, plan);

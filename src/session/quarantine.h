@@ -9,7 +9,6 @@
 void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan);
 /* What a world needs at once, and what its files need: for decoys of the built-in pack, when
  * aq_quarantine_plan of the whole follows as `later`. */
-bool aq_quarantine_at_once(const char *name); /* for aq_decoys_outline */
 void aq_quarantine_outline(aq_arena *a, const aq_decoys *outline, aq_plan *plan);
 /* Names that resolve in its internet, after that; borrowed. */
 void aq_quarantine_resolve(aq_arena *a, const char *const *names, size_t count, aq_plan *plan);

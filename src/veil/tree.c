@@ -172,11 +172,17 @@ int aq_veil_tree(const aq_machine *m, int (*each)(void *arg, const aq_veil_node 
 
 size_t aq_veil_tree_size(const aq_machine *m)
 {
+    const size_t cpus = aq_veil_cpus(m);
+    const char *on = NULL; /* rows of one kind of machine stand together */
+    bool here = false;
     size_t size = 0;
 
-    for (size_t i = 0; i < ROWS; i++)
-        if (aq_machine_is(m, rows[i].on))
-            size += strchr(rows[i].path, processor) ? aq_veil_cpus(m) : 1;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (i == 0 || rows[i].on != on)
+            here = aq_machine_is(m, on = rows[i].on);
+        if (here)
+            size += strchr(rows[i].path, processor) ? cpus : 1;
+    }
     return size;
 }
 
