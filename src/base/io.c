@@ -245,13 +245,29 @@ int64_t aq_now(void)
     return (int64_t)time(NULL);
 }
 
+static int64_t year_days(int year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 366 : 365;
+}
+
+/* By hand: gmtime_r reads the host's time zone from a file first, which a short run would feel. */
 const char *aq_time_str(int64_t seconds, char buf[static AQ_TIME_LEN])
 {
-    time_t t = (time_t)seconds;
-    struct tm tm;
+    static const int64_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30};
+    int64_t days = seconds < 0 ? 0 : seconds / 86400, day = seconds < 0 ? 0 : seconds % 86400;
+    int64_t length;
+    int year = 1970, month = 0;
 
-    if (!gmtime_r(&t, &tm) || !strftime(buf, AQ_TIME_LEN, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        snprintf(buf, AQ_TIME_LEN, "1970-01-01T00:00:00Z");
+    for (; days >= year_days(year) && year < 9999; year++)
+        days -= year_days(year);
+    for (; month < 11; month++, days -= length) {
+        length = month_days[month] + (month == 1 && year_days(year) == 366);
+        if (days < length)
+            break;
+    }
+    snprintf(buf, AQ_TIME_LEN, "%04d-%02d-%02dT%02d:%02d:%02dZ", year % 10000, month + 1,
+             (int)(days > 30 ? 30 : days) + 1, (int)(day / 3600), (int)(day / 60 % 60),
+             (int)(day % 60));
     return buf;
 }
 

@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -33,13 +32,11 @@ static int become_cleanroom(char **argv)
     return AQ_EXIT_OURS;
 }
 
-/* What libraries would read from files: the time zone, of which we only ever want none, and a
- * number that nobody can guess for tables of JSON. */
-static void spare_files(void)
+/* A number that nobody can guess for tables of JSON, whose library would read it from a file. */
+static void seed_tables(void)
 {
     size_t number = 0;
 
-    setenv("TZ", "UTC0", 1);
     if (getrandom(&number, sizeof number, 0) == sizeof number)
         json_object_seed(number);
 }
@@ -53,7 +50,7 @@ int main(int argc, char **argv)
     if (argc < 2 || strcmp(argv[1], run->name) != 0)
         return become_cleanroom(argv);
     aq_begin();
-    spare_files();
+    seed_tables();
     r = aq_args_parse(run, argc - 2, argv + 2, &args);
     return r == AQ_PARSE_RUN ? run->run(&args) : r;
 }

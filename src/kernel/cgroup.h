@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/mem.h"
 #include "base/err.h"
+#include "base/mem.h"
 
 typedef enum aq_cgroup_level { AQ_CGROUP_NONE, AQ_CGROUP_V1, AQ_CGROUP_V2 } aq_cgroup_level;
 const char *aq_cgroup_level_name(aq_cgroup_level level); /* NULL for NONE */

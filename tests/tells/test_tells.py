@@ -97,6 +97,6 @@ def test_files_of_every_machine():
     brought = [f["path"] for f in world["files"] if f["path"].startswith(("/etc/", "/var/log/")) or f["path"] == "/run/utmp"]
     assert len(brought) > 8 and not [path for path in brought if not (machine / path[1:]).is_file()]
     assert (machine / f"boot/vmlinuz-{world['facts']['kernel.release']}").stat().st_size > 4_000_000
-    rows = re.findall(r'AQ_BASE\((\w+), "(/(?:etc|run|var|boot)/[^"]+)"', (tells.HERE.parent.parent / "src/sandbox/base.def").read_text())
+    rows = re.findall(r'AQ_(?:BASE|REST)\((\w+), "(/(?:etc|run|var|boot)/[^"]+)"', (tells.HERE.parent.parent / "src/sandbox/base.def").read_text())
     points = [path for kind, path in rows if kind != "SPACE"]
     assert len(points) > 15 and not [p for p in points if not os.path.lexists(machine / p[1:])]

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/budget.h"
@@ -206,6 +207,18 @@ static void times_round_trip(void **state)
     assert_string_equal(aq_time_str(0, s), "1970-01-01T00:00:00Z");
     assert_int_equal(aq_time_parse("2026-02-28T23:59:59Z", &t), 0);
     assert_string_equal(aq_time_str(t, s), "2026-02-28T23:59:59Z");
+    for (t = 0; t < 253402300800; t += 86400 * 97 + 3599) { /* until the year 9999 */
+        time_t at = (time_t)t;
+        char expected[64];
+        struct tm tm;
+
+        assert_true(strftime(expected, sizeof expected, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm)));
+        assert_string_equal(aq_time_str(t, s), expected);
+    }
+    assert_string_equal(aq_time_str(951782399, s), "2000-02-28T23:59:59Z");
+    assert_string_equal(aq_time_str(951782400, s), "2000-02-29T00:00:00Z");
+    assert_string_equal(aq_time_str(253402300799, s), "9999-12-31T23:59:59Z");
+    assert_string_equal(aq_time_str(-1, s), "1970-01-01T00:00:00Z");
     assert_int_equal(aq_time_parse("2026-02-31T00:00:00Z", &t), -EINVAL);
     assert_int_equal(aq_time_parse("2026-2-3T00:00:00Z", &t), -EINVAL);
     assert_int_equal(aq_time_parse("2026-02-28T23:59:59+01:00", &t), -EINVAL);
