@@ -397,7 +397,10 @@ bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes);
 /* Sets O_NONBLOCK for one attempt, and takes it away again; true when it had been set. */
 bool aq_io_flip(aq_task *k, int fd, int mine, int flags);
 bool aq_io_unflip(aq_task *k);
-/* Bytes of a list of buffers in the tracee; UINT64_MAX when they overflow. */
+/* No call moves more, whatever it asks for: whoever waited for the rest would wait for ever. */
+enum { AQ_MOST_AT_ONCE = 0x7ffff000 };
+uint64_t aq_at_once(uint64_t bytes);
+/* Bytes of a list of buffers in the tracee that one call moves. */
 uint64_t aq_vectors_bytes(const aq_task *k, uint64_t at, uint64_t count);
 /* Leaves out the first `left` bytes for one attempt. False: nothing would be left. */
 bool aq_vectors_skip(aq_task *k, uint64_t left, uint64_t *at, uint64_t *count);

@@ -106,9 +106,14 @@ uint64_t aq_vectors_bytes(const aq_task *k, uint64_t at, uint64_t count)
         if (i % CHUNK == 0 && !aq_tracee_get(k, at + sizeof *v * i, v, sizeof *v * n))
             break;
         if (__builtin_add_overflow(sum, v[i % CHUNK].iov_len, &sum))
-            return UINT64_MAX;
+            return AQ_MOST_AT_ONCE;
     }
-    return sum;
+    return aq_at_once(sum);
+}
+
+uint64_t aq_at_once(uint64_t bytes)
+{
+    return bytes < AQ_MOST_AT_ONCE ? bytes : AQ_MOST_AT_ONCE;
 }
 
 bool aq_vectors_skip(aq_task *k, uint64_t left, uint64_t *at, uint64_t *count)
@@ -165,7 +170,7 @@ static uint64_t write_bytes(const aq_task *k)
 {
     if (by_vectors(k->nr))
         return aq_vectors_bytes(k, aq_regs_arg(k, 1), aq_regs_arg(k, 2));
-    return aq_regs_arg(k, 2);
+    return aq_at_once(aq_regs_arg(k, 2));
 }
 
 /* The rest of what an earlier attempt began. */

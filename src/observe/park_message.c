@@ -191,7 +191,7 @@ static bool wants_more(aq_tracer *t, const aq_task *k)
 
     switch (k->nr) {
     case SYS_sendto:
-        return k->done < aq_regs_arg(k, 2);
+        return k->done < aq_at_once(aq_regs_arg(k, 2));
     case SYS_sendmsg:
         return k->done < header_bytes(k, aq_regs_arg(k, 1));
     case SYS_sendmmsg:
@@ -200,7 +200,8 @@ static bool wants_more(aq_tracer *t, const aq_task *k)
         return !(flags & MSG_WAITFORONE) && k->done < (uint32_t)aq_regs_arg(k, 2) &&
                !(aq_regs_arg(k, 4) && k->until <= t->clock);
     case SYS_recvfrom:
-        return (flags & MSG_WAITALL) && !(flags & MSG_PEEK) && k->done < aq_regs_arg(k, 2);
+        return (flags & MSG_WAITALL) && !(flags & MSG_PEEK) &&
+               k->done < aq_at_once(aq_regs_arg(k, 2));
     default:
         return (flags & MSG_WAITALL) && !(flags & MSG_PEEK) &&
                k->done < header_bytes(k, aq_regs_arg(k, 1));

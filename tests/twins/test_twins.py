@@ -189,7 +189,7 @@ def test_turns_do_not_depend_on_whoever_reads_the_output(place, tmp_path):
 KERNEL = [("twins_acts", act) for act in ("bad-masks", "lock-circle")]
 KERNEL += [("twins_waits", "inotify")]
 KERNEL += [("twins_unsent", act) for act in ("pipe", "socket", "folder", "urgent", "key", "hang-up", "background",
-                                             "file-limit", "held-back", "halted")]
+                                             "file-limit", "held-back", "halted", "too-much")]
 
 
 @pytest.mark.parametrize("program, act", KERNEL, ids=[act for _, act in KERNEL])

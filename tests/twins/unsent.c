@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -295,6 +297,20 @@ static int held_back(void)
     return 0;
 }
 
+/* More than one call moves: it answers with what it did, and waits for no more. */
+static int too_much(void)
+{
+    const size_t most = 1UL << 30;
+    void *all = mmap(NULL, most, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int to = open("/dev/null", O_WRONLY);
+    struct iovec parts[3];
+
+    for (int i = 0; i < 3; i++)
+        parts[i] = (struct iovec){all, most};
+    printf("%zd %zd\n", writev(to, parts, 3), write(to, all, 3 * most));
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
@@ -307,7 +323,8 @@ static const struct {
             {"background", in_background},
             {"file-limit", by_file_limit},
             {"held-back", held_back},
-            {"halted", beside_halted}};
+            {"halted", beside_halted},
+            {"too-much", too_much}};
 
 int main(int argc, char **argv)
 {
