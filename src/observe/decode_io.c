@@ -216,6 +216,8 @@ aq_step aq_try_send(aq_tracer *t, aq_task *k)
 
     if (k->done == 0 && k->part == 0)
         keep(t, k);
+    if (message && aq_guard_peer(t, k))
+        return aq_refuse(k, ECONNREFUSED, "socket.refused");
     if (message && !k->retry && (r = aq_reach_message(t, k)) < 0)
         return aq_answer(k, r);
     return message ? aq_try_message(t, k) : aq_try_io(t, k);

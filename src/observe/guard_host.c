@@ -4,14 +4,20 @@
  * hand the program's memory to whoever collects them outside. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 
 #include "base/cleanup.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
+
+enum { MESSAGES = 1024 }; /* of one call, as the kernel has it */
 
 /* What can be written inside is the world's own. */
 static bool of_host(int fd)
@@ -75,6 +81,52 @@ aq_step aq_try_watch(aq_tracer *t, aq_task *k)
     aq_auto_fd int fd = l->path_len ? aq_resolve_handle(t, k, AT_FDCWD, l->path, follow) : -1;
 
     return of_host(fd) ? aq_refuse(k, EACCES, "watch.refused") : AQ_STEP_RUN;
+}
+
+/* ---- sockets with a name in the file system ---- */
+
+/* No namespace keeps them apart, a mount that cannot be written does not shut them, and Landlock
+ * knows no right for them: whoever can name a socket of the host, in a root file system that was
+ * given, could talk to whoever listens out there. Where we cannot follow a name, nobody goes. */
+static bool names_host(aq_tracer *t, aq_task *k, uint64_t at, uint64_t len)
+{
+    const size_t head = offsetof(struct sockaddr_un, sun_path);
+    char text[sizeof(struct sockaddr_un) + 1] = "";
+    aq_auto_fd int fd = -1;
+    sa_family_t family;
+
+    if (len <= head || len > sizeof(struct sockaddr_un) || !aq_tracee_get(k, at, text, len))
+        return false; /* the kernel finds the same */
+    memcpy(&family, text, sizeof family);
+    if (family != AF_UNIX || !text[head])
+        return false;
+    errno = 0;
+    fd = aq_resolve_handle(t, k, AT_FDCWD, text + head, true);
+    return fd < 0 ? errno != ENOENT && errno != ENOTDIR : of_host(fd);
+}
+
+bool aq_guard_peer(aq_tracer *t, aq_task *k)
+{
+    uint64_t at = aq_regs_arg(k, 1), count = 1;
+    struct mmsghdr one = {0};
+
+    switch (k->nr) {
+    case AQ_NR_connect:
+        return names_host(t, k, at, (uint32_t)aq_regs_arg(k, 2));
+    case AQ_NR_sendto:
+        return names_host(t, k, aq_regs_arg(k, 4), (uint32_t)aq_regs_arg(k, 5));
+    case AQ_NR_sendmmsg:
+        count = (uint32_t)aq_regs_arg(k, 2);
+        break;
+    default:
+        break;
+    }
+    for (uint64_t i = 0; i < count && i < MESSAGES; i++)
+        if (aq_tracee_get(k, at + i * sizeof one, &one,
+                          k->nr == AQ_NR_sendmmsg ? sizeof one : sizeof one.msg_hdr) &&
+            names_host(t, k, (uint64_t)(uintptr_t)one.msg_hdr.msg_name, one.msg_hdr.msg_namelen))
+            return true;
+    return false;
 }
 
 /* The sandbox set the one limit at which the kernel also starts no collector of core dumps; with

@@ -550,6 +550,9 @@ void aq_edge_bytes(aq_tracer *t, aq_task *k, const aq_fd *f, bool write, uint64_
 void aq_edge_pair(aq_tracer *t, uint64_t one, uint64_t other); /* inodes of a pair of sockets */
 void aq_edge_free(aq_tracer *t);
 
+/* guard_host.c: does a call send to, or connect with, a socket of the host's? */
+bool aq_guard_peer(aq_tracer *t, aq_task *k);
+
 /* signals.c */
 void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to take */
 /* How a wait that the kernel never sees ends when a signal comes; 0: it runs the call itself. */

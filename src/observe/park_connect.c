@@ -78,6 +78,8 @@ aq_step aq_try_connect(aq_tracer *t, aq_task *k)
         return AQ_STEP_RUN;
     if (k->part) /* under way */
         return watch_connect(t, k, mine);
+    if (aq_guard_peer(t, k))
+        return aq_refuse(k, ECONNREFUSED, "socket.refused");
     r = go_out(t, k, mine);
     if (r < 0)
         return aq_answer(k, r);

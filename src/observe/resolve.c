@@ -499,8 +499,8 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
              *path == '/' ? "root" : link);
     w.at = open(start, O_PATH | O_CLOEXEC);
     snprintf(w.rest, sizeof w.rest, "%s", path);
-    while (w.at >= 0 && *w.rest && parts++ < PARTS && step(&w, follow))
-        continue;
+    while (w.at >= 0 && *w.rest && (errno = ELOOP) && parts++ < PARTS && step(&w, follow))
+        continue; /* errno: of what failed in the last step, ELOOP when it was we who gave up */
     if (w.at >= 0 && *w.rest) {
         close(w.at);
         w.at = -1;

@@ -1,5 +1,6 @@
 """What a hostile payload tries against its world. Each attempt runs inside and prints what it got;
 the twin of an attempt (the same act where it is allowed) shows that the attempt itself works."""
+import errno
 import fcntl
 import os
 import pathlib
@@ -500,6 +501,61 @@ def test_root_file_system_and_shares(worlds, tmp_path):
     _, out = worlds.run("/host/usr/bin/cat", "/etc/marker", "/etc/passwd",
                         options=["--rootfs", str(rootfs), "--share", "/usr:/host/usr"])
     assert out == "of the root file system\n"
+
+
+NAMED = r"""
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+static struct sockaddr_un to = {.sun_family = AF_UNIX};
+static void say(const char *what, long r) { printf("%s %d\n", what, r < 0 ? errno : 0); fflush(stdout); }
+int main(int argc, char **argv)
+{
+    struct msghdr m = {.msg_name = &to, .msg_namelen = sizeof to};
+    struct mmsghdr many[2] = {{{0}, 0}, {m, 0}};
+    for (int i = 1; i < argc; i++) {
+        strcpy(to.sun_path, argv[i]);
+        say("connect", connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&to, sizeof to));
+        strcat(to.sun_path, ".d");
+        int d = socket(AF_UNIX, SOCK_DGRAM, 0);
+        say("sendto", sendto(d, "x", 1, 0, (void *)&to, sizeof to));
+        say("sendmsg", sendmsg(d, &m, 0));
+        say("sendmmsg", sendmmsg(d, many + 1, 1, 0));
+        say("connect", connect(d, (void *)&to, sizeof to));
+    }
+    strcpy(to.sun_path, "/nothing");
+    say("nothing", connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&to, sizeof to));
+    strcpy(to.sun_path, "/tmp/own"); /* the twin: one of its own */
+    int l = socket(AF_UNIX, SOCK_STREAM, 0);
+    bind(l, (void *)&to, sizeof to), listen(l, 1);
+    say("own", connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&to, sizeof to));
+    return 0;
+}
+"""
+
+
+def test_sockets_in_a_root_file_system(worlds, tmp_path):
+    """Whoever listens out there hears nothing, whatever the name is that leads there."""
+    root = tmp_path / "root"
+    for folder in ("bin", "lib64", "run0", "etc"):
+        (root / folder).mkdir(parents=True)
+    (tmp_path / "named.c").write_text(NAMED)
+    subprocess.run(["cc", "-static", "-w", "-D_GNU_SOURCE", "-o", root / "bin/named", tmp_path / "named.c"], check=True)
+    (root / "link").symlink_to("/proc/self/root/run0/s")
+    (root / "link.d").symlink_to("run0/../run0/s.d")
+    ears = [listen(socket.AF_UNIX, socket.SOCK_STREAM, str(root / "run0/s")),
+            listen(socket.AF_UNIX, socket.SOCK_DGRAM, str(root / "run0/s.d"))]
+    for name in ("s", "s.d"):
+        (root / "run0" / name).chmod(0o777)
+    said, out = worlds.run("/bin/named", "/run0/s", "/link", options=["--rootfs", str(root)])
+    lines = [line.split() for line in out.splitlines()]
+    refused = str(errno.ECONNREFUSED)
+    assert [x[0] for x in lines] == ["connect", "sendto", "sendmsg", "sendmmsg", "connect"] * 2 + ["nothing", "own"], worlds.stderr
+    assert {x[1] for x in lines[:10]} == {refused} and lines[10:] == [["nothing", str(errno.ENOENT)], ["own", "0"]]
+    assert not any(heard(e) for e in ears)
 
 
 def test_world_in_a_world(worlds):
