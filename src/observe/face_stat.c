@@ -427,6 +427,7 @@ enum {
     STATFS_NODEV = 4,
     STATFS_NOEXEC = 8,
     EFI_SECTORS = 1050624, /* the first partition, with what stands before it */
+    MQUEUE_MAGIC = 0x19800202,
 };
 
 static long flags_of(const aq_place *p)
@@ -461,6 +462,15 @@ static void show_disk(const aq_tracer *t, const struct statfs *real, struct stat
     s->f_ffree = s->f_files - 412907 - made;
 }
 
+/* The partition that a machine boots from: small, and nearly empty. */
+static void show_loader(struct statfs *s)
+{
+    s->f_type = MSDOS_SUPER_MAGIC;
+    s->f_blocks = EFI_SECTORS / (BLOCK / SECTOR) - 514; /* its table */
+    s->f_bfree = s->f_bavail = s->f_blocks - 1489;
+    s->f_namelen = 1530;
+}
+
 static void show_memory(const aq_tracer *t, const aq_place *p, const struct statfs *real,
                         struct statfs *s)
 {
@@ -490,12 +500,17 @@ static void show_file_system(const aq_tracer *t, const aq_place *p, struct statf
     memcpy(&s->f_fsid, &id, sizeof s->f_fsid);
     switch (p->kind) {
     case AQ_PLACE_DISK:
-    case AQ_PLACE_OTHER_DISK:
         show_disk(t, &real, s);
+        break;
+    case AQ_PLACE_OTHER_DISK:
+        show_loader(s);
         break;
     case AQ_PLACE_MEMORY:
     case AQ_PLACE_DEVICES:
-        show_memory(t, p, &real, s);
+        if (strcmp(p->type, "mqueue") == 0)
+            s->f_type = MQUEUE_MAGIC;
+        else
+            show_memory(t, p, &real, s);
         break;
     case AQ_PLACE_SYS:
         s->f_type = strcmp(p->type, "cgroup2") == 0 ? CGROUP2_SUPER_MAGIC : SYSFS_MAGIC;

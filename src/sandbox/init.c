@@ -73,10 +73,11 @@ static int landlock(const aq_world *w, aq_err *err)
 {
     static const unsigned write =
         AQ_LANDLOCK_READ | AQ_LANDLOCK_RUN | AQ_LANDLOCK_FILL | AQ_LANDLOCK_CHANGE;
-    aq_landlock_rule rules[AQ_ENTRIES + 3] = {{"/", AQ_LANDLOCK_READ | AQ_LANDLOCK_RUN},
+    aq_landlock_rule rules[AQ_ENTRIES + 5] = {{"/", AQ_LANDLOCK_READ | AQ_LANDLOCK_RUN},
                                               {"/dev", AQ_LANDLOCK_FILL},
-                                              {"/dev/pts", AQ_LANDLOCK_FILL | AQ_LANDLOCK_DEVICES}};
-    size_t count = 3;
+                                              {"/dev/pts", AQ_LANDLOCK_FILL | AQ_LANDLOCK_DEVICES},
+                                              {"/dev/mqueue", write}};
+    size_t count = 4;
 
     /* A process writes its own name and limits there; the rest of /proc belongs to nobody here. */
     if (w->held.proc)

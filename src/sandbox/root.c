@@ -539,12 +539,21 @@ static void open_terminal(aq_world *w)
         close_fd(&w->terminal);
 }
 
+/* Where the kernel has none to give, there is none. */
 static int place_terminals(int root, aq_err *err)
 {
     static const aq_mount_option options[] = {{"ptmxmode", "0666"}, {"mode", "0620"}, {0}};
     aq_auto_fd int pts = aq_mount_new("devpts", options, AQ_MOUNT_NO_SUID | AQ_MOUNT_NO_EXEC, NULL);
 
     return pts < 0 ? 0 : aq_mount_attach(pts, root, "dev/pts", err);
+}
+
+/* Message queues are files of a file system; Landlock wants to know where it is. */
+static int place_queues(int root, aq_err *err)
+{
+    aq_auto_fd int queues = aq_mount_new("mqueue", NULL, OPEN_SPACE | AQ_MOUNT_NO_EXEC, NULL);
+
+    return queues < 0 ? 0 : aq_mount_attach(queues, root, "dev/mqueue", err);
 }
 
 /* The folder to start in may be one of those that are made later. */
@@ -635,6 +644,8 @@ static int place_start(aq_world *w, aq_err *err)
 
     if (r == 0)
         r = place_terminals(top, err);
+    if (r == 0)
+        r = place_queues(top, err);
     if (r == 0 && w->root.proc >= 0)
         r = aq_mount_attach(w->root.proc, top, "proc", err);
     if (r == 0)

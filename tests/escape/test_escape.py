@@ -85,8 +85,8 @@ def test_every_mount_is_restricted(worlds, tmp_path):
     assert mounts.keys() >= own | devices | {"/", "/usr", "/proc", "/dev/pts", "/home/user/shown"}
     assert [m for m, flags in mounts.items() if "nosuid" not in flags] == []
     assert {m for m, flags in mounts.items() if "nodev" not in flags} == devices | {"/dev/pts"}
-    assert {m for m, flags in mounts.items() if "ro" not in flags} == own | {"/proc", "/dev/pts"}
-    assert {m for m, flags in mounts.items() if "noexec" in flags} == devices | {"/", "/proc", "/sys", "/dev/pts"}
+    assert {m for m, flags in mounts.items() if "ro" not in flags} == own | {"/proc", "/dev/pts", "/dev/mqueue"}
+    assert {m for m, flags in mounts.items() if "noexec" in flags} == devices | {"/", "/proc", "/sys", "/dev/pts", "/dev/mqueue"}
 
 
 def test_landlock_stands_behind_the_mounts(worlds):

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -70,6 +71,30 @@ TELL(calls, home_disk, "statfs of the home is that of the root")
         return odd("%s", strerror(errno));
     return (a.f_type == b.f_type && a.f_blocks == b.f_blocks) ||
            odd("type %lx, %llu blocks", (long)b.f_type, (unsigned long long)b.f_blocks);
+}
+
+TELL(calls, loader_disk, "statfs of a partition to boot from is small, and none of the root")
+{
+    struct statfs root, fs;
+
+    if (statfs("/", &root) < 0 || statfs("/boot/efi", &fs) < 0)
+        return errno == ENOENT || odd("%s", strerror(errno));
+    return fs.f_blocks < root.f_blocks / 4 ||
+           odd("%llu blocks of %ld", (unsigned long long)fs.f_blocks, fs.f_bsize);
+}
+
+TELL(calls, message_queue, "a message queue can be made, in a file system of its own")
+{
+    struct mq_attr small = {.mq_maxmsg = 2, .mq_msgsize = 8};
+    mqd_t q = mq_open("/probe", O_CREAT | O_EXCL | O_RDWR, 0600, &small);
+    struct statfs fs;
+
+    if (q < 0 || mq_send(q, "text", 4, 0) < 0)
+        return odd("%s", strerror(errno));
+    mq_close(q);
+    mq_unlink("/probe");
+    return (statfs("/dev/mqueue", &fs) == 0 && fs.f_type == 0x19800202) ||
+           odd("/dev/mqueue: type %lx", (long)fs.f_type);
 }
 
 TELL(calls, processors, "we may run on as many processors as cpuinfo has")

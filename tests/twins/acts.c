@@ -632,6 +632,8 @@ static int message_queue(void)
     char text[8] = {0};
     unsigned priority;
 
+    if (q < 0)
+        return 1;
     if (fork() == 0) {
         for (unsigned i = 0; i < 10; i++) {
             text[0] = (char)('a' + i);
