@@ -49,7 +49,7 @@ static const aq_option options[] = {
     {"env", "NAME=VALUE[,…]", "set variables; nothing else of your environment is inside"},
     {"rootfs", "DIR", "use this folder as the root file system instead of the host's programs"},
     {"limit", "NAME=N[,…]",
-     "memory, processes, disk-bytes, virtual-ns, wall-ms … (docs/formats/backend.md)"},
+     "memory=64M, processes, disk-bytes, virtual-ns, wall-ms … (docs/formats/backend.md)"},
     {"backend", "NAME", "container"},
     {"stdin", NULL, "hand standard input on; otherwise it is empty"},
     {"quiet", NULL, "do not say what the command did"},
@@ -188,7 +188,9 @@ static int wrong_limit(const request *q, const char *row, int id)
     aq_auto_buf names = {0};
 
     if (id >= 0)
-        return aq_say_usage(q->command, "--limit %.100s: NAME=N, N from 1 to 1000000000000000 (%s)",
+        return aq_say_usage(q->command,
+                            "--limit %.100s: NAME=N, N from 1 to 1000000000000000, bytes also with "
+                            "K, M, G or T (%s)",
                             row, aq_limit_what((aq_limit)id));
     for (int i = 0; i < AQ_LIMITS; i++)
         aq_buf_addf(&names, "%s%s", i ? ", " : "", aq_limit_name((aq_limit)i));
@@ -207,12 +209,10 @@ static int take_limits(request *q)
     rows = split(q->arena, list, &count);
     for (size_t i = 0; i < count; i++) {
         const char *equals = strchr(rows[i], '=');
-        char *end = NULL;
-        bool digit = equals && equals[1] >= '0' && equals[1] <= '9';
-        unsigned long long n = digit ? strtoull(equals + 1, &end, 10) : 0;
         int id = equals ? aq_limit_find(rows[i], (size_t)(equals - rows[i])) : -1;
+        uint64_t n = id < 0 ? 0 : aq_limit_parse((aq_limit)id, equals + 1);
 
-        if (id < 0 || n == 0 || n > LIMIT_MOST || *end)
+        if (n == 0 || n > LIMIT_MOST)
             return wrong_limit(q, rows[i], id);
         q->plan.limits.most[id] = n;
     }

@@ -1,9 +1,9 @@
 /* Limits of one run; see limit.h. */
 #include "model/limit.h"
 
-#include <string.h>
-
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *name, *what;
@@ -22,6 +22,18 @@ const char *aq_limit_name(aq_limit l)
 const char *aq_limit_what(aq_limit l)
 {
     return table[l].what;
+}
+
+uint64_t aq_limit_parse(aq_limit l, const char *text)
+{
+    static const char units[] = "KMGT";
+    bool bytes = strncmp(table[l].what, "bytes", 5) == 0;
+    char *end = NULL;
+    uint64_t n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *unit = n && bytes && *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+
+    return n == 0 || n > UINT64_MAX >> shift || end[unit ? 1 : 0] ? 0 : n << shift;
 }
 
 aq_limits aq_limits_filled(const aq_limits *given)

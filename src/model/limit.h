@@ -22,5 +22,7 @@ const char *aq_limit_name(aq_limit l); /* "memory" */
 bool aq_limit_by_clock(aq_limit l);
 int aq_limit_find(const char *name, size_t len); /* -1 when unknown */
 const char *aq_limit_what(aq_limit l);           /* "bytes of memory" */
+/* "512", and for bytes "64M" too; 0 when it is no such number. */
+uint64_t aq_limit_parse(aq_limit l, const char *text);
 /* The given limits with defaults where they say nothing; `given` may be NULL. */
 aq_limits aq_limits_filled(const aq_limits *given);

@@ -371,8 +371,6 @@ void aq_summary_event(const aq_event *e, void *summary)
     case AQ_EVENT_PROCESS:
         if (is(e, "exec"))
             take_exec(s, e);
-        else if (is(e, "fork") && e->result >= 0)
-            s->processes_made++;
         break;
     case AQ_EVENT_CLOCK:
         if (is(e, "sleep") || is(e, "wait")) { /* one that ended by its time */
@@ -381,11 +379,8 @@ void aq_summary_event(const aq_event *e, void *summary)
             s->slept_ns += (uint64_t)number(e, "ns", 0);
             s->slept += (uint64_t)number(e, "left-out", 0);
         }
-        s->clock_reads += is(e, "now") || is(e, "counter");
         break;
     case AQ_EVENT_ENTROPY:
-        if (e->result > 0 && is(e, "getrandom"))
-            s->random_bytes += (uint64_t)e->result;
         break;
     default:
         s->unseen += is(e, "unseen");

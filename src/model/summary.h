@@ -42,12 +42,11 @@ typedef struct aq_summary {
     aq_summary_sleep *sleeps; /* each length of each process once */
     size_t sleep_count;
     uint64_t more_sleeps;
-    uint64_t slept, slept_ns, clock_reads, random_bytes;
+    uint64_t slept, slept_ns;
     uint64_t virtual_ns;       /* when the last event was, on the world's own clock */
     uint64_t unseen;           /* things that could not be looked at */
     uint64_t unnamed;          /* acts of a flood, of which no event shows any */
     aq_summary_list preempted; /* why the host's clock had to decide who runs: not repeatable */
-    uint32_t processes_made;   /* children; threads are not counted */
     bool resolved;             /* a name that was asked for exists */
 } aq_summary;
 

@@ -655,6 +655,15 @@ def test_where_limits_end(runner, limit, within, beyond):
     assert done.returncode == 3 and f"by the limit {limit.split('=')[0]} (" in done.stderr.decode(errors="replace")
 
 
+@pytest.mark.parametrize("limit, good", [("memory=64M", True), ("disk-bytes=1G", True), ("disk-bytes=1T", True), ("memory=64m", False),
+                                         ("memory=64MB", False), ("memory=M", False), ("wall-ms=10K", False), ("memory=16777216T", False),
+                                         ("memory=99999999999999999999999", False), ("memory=-1", False)])
+def test_units_of_limits(runner, limit, good):
+    done = runner.run("true", options=["--limit", limit])
+    assert done.returncode == (0 if good else 64)
+    assert good or b"bytes also with K, M, G or T" in done.stderr
+
+
 def test_asleep_for_ever(runner):
     said, _ = runner.json("/usr/bin/python3", "-c", "import signal\nwhile True: signal.pause()")
     assert said["exit_status"] == 3
