@@ -120,8 +120,10 @@ void aq_make_net_groups(const aq_veil_scene *s, const char *truth, size_t len, a
     size_t n;
 
     aq_make_net_ordered(s, truth, len, &rows);
+    if (rows.len == 0)
+        return;
     l = (aq_lines){rows.data, rows.data + rows.len};
-    while (rows.len && aq_line_next(&l, &line, &n))
+    while (aq_line_next(&l, &line, &n))
         add_row(line, n, of_group, ret);
 }
 

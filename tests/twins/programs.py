@@ -294,6 +294,9 @@ fn main() {
 """,
 }
 
+# More than a few runs of these take minutes.
+SLOW = {"tar", "node-workers", "pip-list", "npm-pack", "java-threads", "java-http", "javac"}
+
 # These print what their world's decoys became: names cut to fit, digests over listings with owners. Between worlds their outputs
 # differ, their acts do not.
 TELL_DECOYS = {"ps-top", "ls-recursive"}

@@ -70,8 +70,23 @@ def test_twins(place, tmp_path, load, name, words):
         assert first["canonical_digest"] == other["canonical_digest"], compare(a, c)
 
 
+OFTEN = [(name, words) for name, words in ROWS if name not in programs.SLOW]
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("name, words", OFTEN, ids=[name for name, _ in OFTEN])
+def test_twenty_of_one_kind(place, tmp_path, load, name, words):
+    """tests/soak/twins does it with all of them, and in both worlds."""
+    del load
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(run, place, tmp_path, f"{n}", words, "A") for n in range(20)]
+        said = [r.result() for r in runs]
+    digests = {one["canonical_digest"]: stream for one, stream in said}
+    assert len(digests) == 1, compare(*list(digests.values())[:2])
+
+
 def test_there_are_enough():
-    assert len(ROWS) >= 40
+    assert len(ROWS) >= 40 and len(OFTEN) >= 40
 
 
 def _count(place, tmp_path):
