@@ -122,6 +122,9 @@ def test_our_own_processes_have_given_up(world):
     assert os.readlink(f"/proc/{world.keeper}/cwd") == "/proc"
     net = [os.readlink(f"/proc/{p}/ns/net") for p in (world.keeper, world.payload, "self")]
     assert net[0] == net[1] != net[2]
+    for kind in ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"):
+        inside, outside = (os.stat(f"/proc/{p}/ns/{kind}").st_ino for p in (world.payload, "self"))
+        assert inside != outside, kind
     users = [os.readlink(f"/proc/{p}/ns/user") for p in (world.keeper, world.payload, "self")]
     assert users[0] != users[1] and (users[0] != users[2]) == (world.user == "plain")
 

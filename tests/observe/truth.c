@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,9 @@ static void rights_and_names(void)
 {
     int a = open(in("f"), O_RDWR | O_CLOEXEC);
     int uid = (int)getuid(), gid = (int)getgid();
+    /* Owner, group and others, as the kernel wants them. */
+    static const uint8_t acl[] = {2, 0, 0,   0,   1,   0,   6,  0, 255, 255, 255, 255, 4,   0,
+                                  4, 0, 255, 255, 255, 255, 32, 0, 4,   0,   255, 255, 255, 255};
 
     DO(chmod, "file chmod", in("f"), "\"mode\":384", in("f"), 0600);
     DO(fchmod, "file chmod", in("f"), "\"mode\":420", a, 0644);
@@ -259,6 +263,8 @@ static void rights_and_names(void)
        "abc", 3, 0);
     DO(fgetxattr, "file xattr-get", in("f"), "\"name\":\"system.posix_acl_access\"", a,
        "system.posix_acl_access", f(" "), 100);
+    DO(setxattr, "file xattr-set", in("f"), "\"name\":\"system.posix_acl_access\",\"size\":28",
+       in("f"), "system.posix_acl_access", acl, sizeof acl, 0);
     DO(listxattr, "file xattr-list", in("f"), "", in("f"), f(" "), 100);
     DO(removexattr, "file xattr-remove", in("f"), "\"name\":\"user.tag\"", in("f"), "user.tag");
     DO(link, "file link", in("f"), f("\"to\":\"%s\"", in("hard")), in("f"), in("hard"));
@@ -486,6 +492,24 @@ static void tables(void)
     close(a);
 }
 
+static void other_births(void)
+{
+    struct {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+    } how = {.exit_signal = SIGCHLD};
+    pid_t pid = vfork();
+
+    if (pid == 0)
+        _exit(0);
+    say("vfork", "process fork", NULL, "\"child\":3", pid);
+    waitpid(pid, NULL, 0);
+    pid = (pid_t)syscall(SYS_clone3, &how, sizeof how);
+    if (pid == 0)
+        _exit(0);
+    say("clone3", "process fork", NULL, "\"child\":4", pid);
+    waitpid(pid, NULL, 0);
+}
+
 static void processes(void)
 {
     static const char *const argv[] = {"sh", "-c", "exit 7", NULL};
@@ -503,6 +527,7 @@ static void processes(void)
     }
     say("fork", "process fork", NULL, "\"flags\":17,\"child\":2", pid);
     waitpid(pid, &status, 0);
+    other_births();
     DO(kill, "process kill", NULL, f("\"signal\":0,\"target\":%d,\"process\":0", getpid()),
        getpid(), 0);
     DO(kill, "process kill", NULL, f("\"signal\":9,\"target\":%d", pid), pid, 9); /* ESRCH */
@@ -560,6 +585,8 @@ static void refusals(void)
        "tmpfs", 2, NULL);
     DO(io_uring_setup, "syscall refused", "io_uring_setup", "", 8, NULL);
     DO(bpf, "syscall refused", "bpf", "\"command\":5", 5, NULL, 0);
+    DO(init_module, "syscall refused", "init_module", "", "", 0, "");
+    DO(delete_module, "syscall refused", "delete_module", "", "fish", 0);
     DO(chroot, "syscall refused", "chroot", f("\"path\":\"%s\"", w), w);
     DO(unshare, "process unshare", NULL, "\"flags\":268435456", CLONE_NEWUSER);
     DO(ptrace, "process ptrace", NULL, "\"request\":0", 0, 0, 0, 0);

@@ -185,6 +185,33 @@ static void sums_outlive_a_flood(void **state)
     assert_memory_equal(aq_buf_str(&ops), "open open repeat exit counts exit ", 34);
 }
 
+/* Whatever a program does, its record has an end, and says that there was more. */
+static void bytes_have_an_end(void **state)
+{
+    static char name[4001];
+    aq_auto_buf b = {0};
+    aq_recorder *r = aq_recorder_new("container", "A", &b);
+    aq_observation o = {0};
+    uint64_t total = 0, last = 0;
+
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    aq_recorder_limit(r, UINT64_MAX);
+    for (int i = 0; i < AQ_OBSERVATION_BYTES / 4000 + 100; i++) {
+        aq_event e = sample_event(AQ_EVENT_FILE, "open", name, 3);
+
+        aq_recorder_event(r, &e);
+        last = b.len;
+        total += b.len;
+        aq_buf_clear(&b);
+    }
+    assert_int_equal(last, 0);
+    assert_true(total >= AQ_OBSERVATION_BYTES && total < AQ_OBSERVATION_BYTES + 8192);
+    aq_recorder_end(r, &o);
+    assert_true(o.dropped > 0);
+    aq_recorder_free(r);
+}
+
 /* The recorder's buffer may be drained between events; the stream is the same. */
 static void draining_changes_nothing(void **state)
 {
@@ -480,19 +507,13 @@ static void unread_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_come_back),
-        cmocka_unit_test(six_kinds_are_kept),
-        cmocka_unit_test(digest_of_twins),
-        cmocka_unit_test(floods_are_counted),
-        cmocka_unit_test(sums_outlive_a_flood),
-        cmocka_unit_test(draining_changes_nothing),
-        cmocka_unit_test(no_changed_byte_survives),
-        cmocka_unit_test(no_cut_survives),
-        cmocka_unit_test(made_up_streams),
-        cmocka_unit_test(malformed_events),
-        cmocka_unit_test(malformed_lines),
-        cmocka_unit_test(golden_vectors),
-        cmocka_unit_test(unread_places),
+        cmocka_unit_test(samples_come_back),        cmocka_unit_test(six_kinds_are_kept),
+        cmocka_unit_test(digest_of_twins),          cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(sums_outlive_a_flood),     cmocka_unit_test(bytes_have_an_end),
+        cmocka_unit_test(draining_changes_nothing), cmocka_unit_test(no_changed_byte_survives),
+        cmocka_unit_test(no_cut_survives),          cmocka_unit_test(made_up_streams),
+        cmocka_unit_test(malformed_events),         cmocka_unit_test(malformed_lines),
+        cmocka_unit_test(golden_vectors),           cmocka_unit_test(unread_places),
     };
 
     return cmocka_run_group_tests_name("observation", tests, NULL, NULL);
