@@ -57,6 +57,7 @@ int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *er
 
 /* values.c */
 int aq_value_crc62(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_aws_key(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_macaroon(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_wif(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_bip39(const aq_making *m, aq_buf *out, aq_err *err);

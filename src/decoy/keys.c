@@ -189,6 +189,7 @@ int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *er
         [AQ_FUNCTION_JSON] = json,
         [AQ_FUNCTION_SHA256] = sha256,
         [AQ_FUNCTION_CRC62] = aq_value_crc62,
+        [AQ_FUNCTION_AWS_KEY] = aq_value_aws_key,
         [AQ_FUNCTION_LOGIN] = aq_value_login,
         [AQ_FUNCTION_MACAROON] = aq_value_macaroon,
         [AQ_FUNCTION_WIF] = aq_value_wif,

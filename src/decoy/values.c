@@ -70,6 +70,29 @@ int aq_value_crc62(const aq_making *m, aq_buf *out, aq_err *err)
     return 0;
 }
 
+/* ---- numbers of access keys: the account is in them ---- */
+
+/* Sixteen letters of five bits: one that is set, forty of the account, the rest drawn. */
+int aq_value_aws_key(const aq_making *m, aq_buf *out, aq_err *err)
+{
+    enum { PREFIX = 4, ACCOUNT = 12, DRAWN = 39, LETTERS = 16 };
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    unsigned __int128 number = 1;
+    uint64_t account = 0, drawn;
+
+    if (m->len != PREFIX + ACCOUNT || strspn(m->text + PREFIX, "0123456789") != ACCOUNT)
+        return aq_fail(err, -EINVAL, "aws-key needs four letters and twelve digits");
+    for (size_t i = PREFIX; i < m->len; i++)
+        account = 10 * account + (uint64_t)(m->text[i] - '0');
+    drawn = (uint64_t)aq_stream_below(&m->lot->own, UINT32_MAX) << 7;
+    drawn |= aq_stream_below(&m->lot->own, 1 << 7);
+    number = (number << 40 | account) << DRAWN | drawn;
+    aq_buf_add(out, m->text, PREFIX);
+    for (int i = LETTERS - 1; i >= 0; i--)
+        aq_buf_addc(out, digits[(unsigned)(number >> (5 * i)) & 31]);
+    return 0;
+}
+
 /* ---- the macaroon of a package index ---- */
 
 static void field(aq_buf *out, uint8_t type, const void *data, size_t len)

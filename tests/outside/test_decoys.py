@@ -98,6 +98,13 @@ def test_tokens(world):
         "digitalocean.token": r"dop_v1_[0-9a-f]{64}", "docker.token": r"dckr_pat_[\w-]{27}",
         "machine.mac": r"3c:fd:fe(:[0-9a-f]{2}){3}", "machine.id": r"[0-9a-f]{32}", "machine.boot_id": UUID,
         "aws.account_id": r"[1-9]\d{11}", "terraform.token": r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9]{67}",
+        "cargo.token": r"cio[A-Za-z0-9]{32}", "replicate.token": r"r8_[0-9A-Za-z]{37}",
+        "openrouter.api_key": r"sk-or-v1-[0-9a-f]{64}", "mistral.api_key": r"[A-Za-z0-9]{32}",
+        "vault.token": r"hvs\.[\w-]{90,120}", "cloudflare.token": r"[\w-]{40}", "datadog.api_key": r"[0-9a-f]{32}",
+        "sentry.dsn": r"https://[0-9a-f]{32}@o\d{6}\.ingest\.sentry\.io/\d{7}",
+        "app.heroku_key": r"HRKU-AA[\w-]{58}", "stripe.webhook_secret": r"whsec_[A-Za-z0-9]{32}",
+        "gcp.oauth_secret": r"GOCSPX-[\w-]{28}", "gcp.refresh_token": r"1//0[\w-]{100}",
+        "gcp.oauth_client": r"\d{12}-[0-9a-z]{32}",
     }
     for name, form in forms.items():
         assert re.fullmatch(form, world[name]), (name, world[name])
@@ -127,9 +134,53 @@ def test_macaroon(world):
 
 
 def test_cluster_token(world):
+    """What an API server of clusters issues for a service account: the claims agree with each other."""
     head, claims, signature = world["kube.token"].split(".")
-    assert json.loads(unpad(head))["alg"] == "RS256" and "sub" in json.loads(unpad(claims))
-    assert len(signature) == 342
+    head, claims = json.loads(unpad(head)), json.loads(unpad(claims))
+    assert head["alg"] == "RS256" and len(unpad(head["kid"])) == 32
+    assert claims["iss"] == "kubernetes/serviceaccount"
+    own = {k.rsplit("/", 1)[1]: v for k, v in claims.items() if k.startswith("kubernetes.io/")}
+    assert claims["sub"] == f"system:serviceaccount:{own['namespace']}:{own['service-account.name']}"
+    assert own["secret.name"].startswith(own["service-account.name"] + "-token-")
+    assert re.fullmatch(UUID, own["service-account.uid"])
+    assert len(unpad(signature)) == 256
+    assert base64.urlsafe_b64encode(unpad(signature)).decode().rstrip("=") == signature  # no stray bits
+
+
+def account(key):
+    """The account that an access key's number holds."""
+    return (int.from_bytes(base64.b32decode(key[4:])[:6], "big") & 0x7FFFFFFFFF80) >> 7
+
+
+def test_account_itself():
+    """An example that was published with its account."""
+    assert account("ASIAQNZGKIQY56JQ7WML") == 29608264753
+
+
+def test_facts_inside_keys(world):
+    """What a number embeds is what the rest of the world says."""
+    keys = [world["aws.access_key_id"], world["aws.prod_access_key_id"]]
+    assert [f"{account(k):012}" for k in keys] == [world["aws.account_id"]] * 2 and keys[0] != keys[1]
+    assert all(k[4] >= "Q" or k[4].isdigit() for k in keys)  # one that holds an account
+    assert world["gcp.oauth_client"].startswith(world["gcp.project_number"] + "-")
+    adc = json.loads(world.file(".config/gcloud/application_default_credentials.json"))
+    assert adc["client_id"] == world["gcp.oauth_client"] + ".apps.googleusercontent.com"
+    assert adc["quota_project_id"] == world["gcp.project_id"] and adc["client_secret"] == world["gcp.oauth_secret"]
+    assert world["slack.bot_token"].split("-")[1] == world["slack.team"]
+    assert world["telegram.bot_token"].split(":")[0].isdigit()
+
+
+def test_vault_token(world):
+    """A service token of a server that keeps indexes: two fields of a message, the second holds the older form."""
+    raw = unpad(world["vault.token"].removeprefix("hvs."))
+    assert raw[:4] == b"\x08\x01\x12\x20" and raw[36:40] == b"\x1a\x1e\x0a\x1c" and len(raw) == 68
+    assert re.fullmatch(rb"hvs\.[0-9A-Za-z]{24}", raw[40:])
+    assert base64.urlsafe_b64encode(raw).decode().rstrip("=") == world["vault.token"].removeprefix("hvs.")
+
+
+def test_heroku_key(world):
+    raw = unpad(world["app.heroku_key"].removeprefix("HRKU-") + "A" * 2)
+    assert raw[0] == 0 and b"\xff\xff\xff\xff" in raw
 
 
 # ---- wallets ----
@@ -195,6 +246,7 @@ def test_service_account(world, tmp_path):
     assert b"RSA key ok" in run("openssl", "rsa", "-in", key, "-check", "-noout")
     assert b"2048 bit" in run("openssl", "pkey", "-in", key, "-text", "-noout")
     assert account["private_key"] == world["gcp.private_key"]
+    assert account["client_x509_cert_url"].endswith("/" + account["client_email"].replace("@", "%40"))
     assert account["client_email"].endswith(f"@{account['project_id']}.iam.gserviceaccount.com")
     assert world.json["environment"]["GOOGLE_APPLICATION_CREDENTIALS"] == path
 

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "b5f0df1fd4f0d00eb1ff1121b06475b0cb31f84e11474860f36f360716ad356d"
+#define GOLDEN "45c18ccab6ee849c11db48006f166bfd0c70229a0e2d0a21fda6a9093268c805"
 
 enum { PAIRS = 1000, START = 1800000000, ABBREVIATED = 10 };
 
