@@ -422,45 +422,71 @@ void aq_cgroup_close(aq_cgroup *g)
 
 /* ---- what killed owners left ---- */
 
-static void sweep_folder(const char *path, uint64_t namespace)
-{
-    DIR *dir = opendir(path);
-
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (e->d_type != DT_DIR || !is_stale(e->d_name, namespace))
-            continue;
-        aq_auto_fd int folder = open_dir(dirfd(dir), e->d_name);
-        remove_folder(dirfd(dir), e->d_name, folder, 200);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-void aq_cgroup_sweep(void)
+/* Looks at the folders in which a group can have been made, until one look says yes. */
+static bool any_place(bool (*look)(const char *path, const void *arg), const void *arg)
 {
     static const char *const hierarchies[] = {"memory", "pids", "cpuacct", "cpu"};
+    static const char *const trees[] = {ROOT, ROOT "/unified"};
     aq_auto_buf self = {0};
     char own[PATH], path[2 * PATH];
-    uint64_t namespace = pid_namespace();
+    bool found = false;
 
     if (aq_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &self, NULL) < 0)
-        return;
-    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
+        return false;
+    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies && !found; i++) {
         if (!own_path(aq_buf_str(&self), hierarchies[i], own))
             continue;
         snprintf(path, sizeof path, ROOT "/%s%s", hierarchies[i], own);
-        sweep_folder(path, namespace);
+        aq_auto_fd int there = open_dir(AT_FDCWD, path);
+        if (there < 0) /* seen through a container: the path is the outer one */
+            snprintf(path, sizeof path, ROOT "/%s", hierarchies[i]);
+        found = look(path, arg);
     }
-    if (!own_path(aq_buf_str(&self), "", own))
-        return;
-    for (const char *const *tree = (const char *const[]){ROOT, ROOT "/unified", NULL}; *tree;
-         tree++) {
+    for (size_t i = 0; i < 2 && !found && own_path(aq_buf_str(&self), "", own); i++) {
         char *slash = strrchr(own, '/');
-        snprintf(path, sizeof path, "%s%s", *tree, own);
-        sweep_folder(path, namespace);
-        snprintf(path, sizeof path, "%s%.*s", *tree, (int)(slash - own), own);
-        if (own[1])
-            sweep_folder(path, namespace);
-        sweep_folder(*tree, namespace);
+        snprintf(path, sizeof path, "%s%s", trees[i], own);
+        found = look(path, arg);
+        snprintf(path, sizeof path, "%s%.*s", trees[i], slash ? (int)(slash - own) : 0, own);
+        found = found || (slash != own && look(path, arg)) || (own[1] && look(trees[i], arg));
     }
+    return found;
+}
+
+typedef struct sweeping {
+    uint64_t namespace;
+    unsigned ms;
+} sweeping;
+
+static bool sweep_folder(const char *path, const void *arg)
+{
+    const sweeping *s = arg;
+    DIR *dir = opendir(path);
+
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        if (e->d_type != DT_DIR || !is_stale(e->d_name, s->namespace))
+            continue;
+        aq_auto_fd int folder = open_dir(dirfd(dir), e->d_name);
+        remove_folder(dirfd(dir), e->d_name, folder, s->ms);
+    }
+    if (dir)
+        closedir(dir);
+    return false;
+}
+
+void aq_cgroup_sweep(unsigned ms)
+{
+    const sweeping s = {pid_namespace(), ms};
+
+    any_place(sweep_folder, &s);
+}
+
+static bool is_writable(const char *path, const void *arg)
+{
+    (void)arg;
+    return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
+bool aq_cgroup_allowed(void)
+{
+    return any_place(is_writable, NULL);
 }

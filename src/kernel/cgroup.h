@@ -55,5 +55,8 @@ void aq_cgroup_read(const aq_cgroup *g, aq_cgroup_usage *ret);
 bool aq_cgroup_remove(aq_cgroup *g, unsigned ms);
 /* Closes the descriptors; the group stays. */
 void aq_cgroup_close(aq_cgroup *g);
-/* Removes the groups of owners that are dead. */
-void aq_cgroup_sweep(void);
+/* May we make one? */
+bool aq_cgroup_allowed(void);
+/* Removes the groups of owners that are dead; for each it waits at most `ms` for its last member.
+ */
+void aq_cgroup_sweep(unsigned ms);

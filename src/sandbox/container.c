@@ -26,15 +26,16 @@
 #include "sandbox/net.h"
 #include "sandbox/world.h"
 
-enum { REMOVE_MS = 2000, GONE_MS = 5000 };
+enum { REMOVE_MS = 2000, GONE_MS = 5000, SWEEP_MS = 200, SWEEP_LAST_MS = 20000 };
 
 struct aq_aquarium {
     aq_world world;
-    pid_t keeper, warden;
+    pid_t keeper, wardens[AQ_WARDENS];
     aq_arena *arena;
-    int control; /* our end */
-    int life;    /* at its end when keeper and init are gone */
-    int init;    /* a pidfd, -1 until the keeper gave it */
+    int control;           /* our end */
+    int life;              /* at its end when keeper and init are gone */
+    int init;              /* a pidfd, -1 until the keeper gave it */
+    int guard[AQ_WARDENS]; /* pidfds of the wardens, -1 where there is none */
     aq_net net;
     enum { MADE, LAUNCHED, ENDED } state;
 };
@@ -54,7 +55,7 @@ static void wait_gone(int fd, short events)
         ;
 }
 
-/* ---- the warden ---- */
+/* ---- the wardens ---- */
 
 /* The kernel shows the tops of the trees as read-only folders even to root; a user has groups of
  * his own or none. */
@@ -70,7 +71,7 @@ static int lock_warden(const aq_aquarium *aq, aq_err *err)
 
 /* Waits for the end of front and keeper, who may both be killed, and removes what is left of their
  * cgroups: the keeper has no right to. It reads nothing, and before the payload begins it can do
- * nothing else. */
+ * nothing else. There are two, so that whoever is killed together with the front one is left. */
 _Noreturn static void warden(aq_aquarium *aq, pid_t front)
 {
     const char locked = AQ_WARDEN_LOCKED;
@@ -100,24 +101,31 @@ _Noreturn static void warden(aq_aquarium *aq, pid_t front)
         ;
     /* A dying process closes its pipes first; its groups are stale once it is dead. */
     wait_gone(owner, POLLIN);
-    aq_cgroup_sweep();
+    aq_cgroup_sweep(SWEEP_LAST_MS);
     _exit(0);
 }
 
-/* No signal ever reaches it but those that nobody can hold back: what a terminal sends to us all
- * must not end it. */
-static int start_warden(aq_aquarium *aq, aq_err *err)
+/* No signal ever reaches them but those that nobody can hold back: what a terminal sends to us all
+ * must not end them. */
+static int start_wardens(aq_aquarium *aq, aq_err *err)
 {
     pid_t front = getpid();
     sigset_t all, before;
+    int r = 0;
 
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    aq->warden = fork();
-    if (aq->warden == 0)
-        warden(aq, front);
+    for (size_t i = 0; i < AQ_WARDENS && r == 0; i++) {
+        aq->wardens[i] = fork();
+        if (aq->wardens[i] == 0)
+            warden(aq, front);
+        if (aq->wardens[i] > 0)
+            aq->guard[i] = (int)syscall(SYS_pidfd_open, aq->wardens[i], 0);
+        if (aq->guard[i] < 0)
+            r = aq_fail_errno(err, "cannot start a warden");
+    }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return aq->warden < 0 ? aq_fail_errno(err, "cannot start a warden") : 0;
+    return r;
 }
 
 /* ---- heirs ---- */
@@ -285,8 +293,7 @@ static int make_groups(aq_aquarium *aq, aq_err *err)
     const uint64_t *most = aq->world.limits.most;
     uint64_t memory = most[AQ_LIMIT_MEMORY] + most[AQ_LIMIT_DISK];
     uint64_t pids = most[AQ_LIMIT_PROCESSES] + 1;
-    /* A root who becomes nobody has no way into them. */
-    bool may = aq->world.privileged || geteuid() != 0;
+    bool may = aq->world.grouped;
     aq_cgroup *g = &aq->world.cgroup;
     aq_auto_buf self = {0};
     int r;
@@ -314,6 +321,8 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq = aq_alloc(sizeof *aq);
     aq->arena = aq_arena_new();
     aq->control = aq->life = aq->init = -1;
+    for (size_t i = 0; i < AQ_WARDENS; i++)
+        aq->guard[i] = -1;
     aq_net_begin(&aq->net);
     w = &aq->world; /* it came zeroed, and is large */
     w->plan = plan;
@@ -325,20 +334,19 @@ static int prepare(const aq_plan *plan, aq_aquarium **ret, aq_err *err)
     aq_cgroup_none(&aq->world.cgroup);
     /* A root without rights, as in many containers, makes worlds as anybody does. */
     aq->world.privileged = geteuid() == 0 && aq_process_has_capabilities(AQ_KEEPER_CAPABILITIES);
+    /* A root who becomes nobody has no way into groups, and few users may make any. */
+    w->grouped = w->privileged || (geteuid() != 0 && aq_cgroup_allowed());
     aq->world.limits = aq_limits_filled(&plan->limits);
     *ret = aq; /* from here on teardown has something to tear down */
     inherit(true);
     sched_getaffinity(0, sizeof w->processors, &w->processors);
     if ((r = aq_root_list(aq->arena, plan, &w->root, err)) < 0 ||
         (r = make_lines(aq, life, control, err)) < 0 || (r = aq_late_begin(w, err)) < 0 ||
-        (r = start_keeper(aq, err)) < 0 || (w->privileged && (r = start_warden(aq, err)) < 0))
+        (r = start_keeper(aq, err)) < 0 || (w->grouped && (r = start_wardens(aq, err)) < 0))
         return r;
+    close_fd(&w->warden[1]); /* their own are the last ones */
     r = make_groups(aq, err);
-    /* Few users may make groups: for the others nobody need wait. */
-    if (!aq->warden && aq_has_warden(w) && start_warden(aq, err) < 0)
-        return err->code;
-    close_fd(&w->warden[1]); /* its own is the last one */
-    if (r == -EPIPE) {       /* a keeper that failed has said why */
+    if (r == -EPIPE) { /* a keeper that failed has said why */
         aq_message m;
 
         r = hear(aq, AQ_WORD_PREPARED, &m, NULL, err);
@@ -440,6 +448,27 @@ static int give_rest(aq_aquarium *aq, aq_err *err)
     return r == 0 && w->late.whole ? aq_later_make(w, err) : r;
 }
 
+/* Until the keeper says something. A world that lost a warden is ended at once: were we killed
+ * next, and the other one, its groups would stay. */
+static int await_word(aq_aquarium *aq, aq_err *err)
+{
+    struct pollfd p[1 + AQ_WARDENS] = {{.fd = aq->control, .events = POLLIN}};
+    int timeout = AQ_REST_MS, n;
+
+    for (size_t i = 0; i < AQ_WARDENS; i++)
+        p[1 + i] = (struct pollfd){.fd = aq->guard[i], .events = POLLIN};
+    while ((n = poll(p, 1 + AQ_WARDENS, timeout)) == 0 || (n < 0 && errno == EINTR))
+        if (n == 0) {
+            aq_process_rest();
+            timeout = -1;
+        }
+    if (n < 0)
+        return aq_fail_errno(err, "cannot wait for the keeper");
+    return p[0].revents ? 0
+                        : aq_fail(err, -EOWNERDEAD,
+                                  "a warden of the world was killed, and so the world was ended");
+}
+
 /* Until the end: what the keeper of a running world may ask for is the rest of the plan, and its
  * network. */
 static int serve(aq_aquarium *aq, aq_message *m, aq_err *err)
@@ -447,8 +476,8 @@ static int serve(aq_aquarium *aq, aq_message *m, aq_err *err)
     int r;
 
     for (;;) {
-        if (poll(&(struct pollfd){.fd = aq->control, .events = POLLIN}, 1, AQ_REST_MS) == 0)
-            aq_process_rest();
+        if ((r = await_word(aq, err)) < 0)
+            break;
         if ((r = hear(aq, AQ_WORD_END, m, NULL, err)) != -EBADMSG)
             break;
         if (m->word == AQ_WORD_REST)
@@ -482,7 +511,7 @@ static int wait_end(aq_aquarium *aq, aq_buf *stream, aq_err *err)
 
     if (aq->state != LAUNCHED)
         return aq_fail(err, -EINVAL, "this world was not launched");
-    aq_cgroup_sweep(); /* what others left, now that we have time */
+    aq_cgroup_sweep(SWEEP_MS); /* what others left, now that we have time */
     if ((r = hear_end(aq, &m, err)) < 0)
         return r;
     aq->state = ENDED;
@@ -523,14 +552,18 @@ static void teardown(aq_aquarium *aq)
     close_fd(&aq->world.stream);
     wait_gone(aq->init, POLLIN);
     aq_cgroup_remove(&aq->world.cgroup, REMOVE_MS);
-    if (aq->warden > 0)
-        kill(aq->warden, SIGKILL);
+    for (size_t i = 0; i < AQ_WARDENS; i++)
+        if (aq->wardens[i] > 0)
+            kill(aq->wardens[i], SIGKILL);
     aq_cgroup_close(&aq->world.cgroup);
     reap(&aq->keeper, false);
     reap_init(aq->init);
     if (aq->init >= 0)
         inherit(false);
-    reap(&aq->warden, false);
+    for (size_t i = 0; i < AQ_WARDENS; i++) {
+        reap(&aq->wardens[i], false);
+        close_fd(&aq->guard[i]);
+    }
     close_fd(&aq->world.life);
     wait_gone(aq->life, 0); /* hang-up: neither keeper nor init is there */
     close_fd(&aq->control);

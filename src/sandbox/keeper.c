@@ -537,17 +537,21 @@ static void on_touch(void *arg)
         at->failed = 0; /* somebody killed it, or a limit did: told as that */
 }
 
-/* It began before init did, so that nobody waits long. */
-static int wait_for_warden(aq_world *w, aq_err *err)
+/* They began before init did, so that nobody waits long. */
+static int wait_for_wardens(aq_world *w, aq_err *err)
 {
-    char byte = 0;
+    int missing = w->grouped ? AQ_WARDENS : 0;
+    ssize_t n = 1;
+    char byte;
 
-    while (aq_has_warden(w) && read(w->warden[0], &byte, 1) < 0 && errno == EINTR)
-        ;
+    while (missing && n != 0) {
+        n = read(w->warden[0], &byte, 1);
+        if (n < 0 && errno != EINTR)
+            break;
+        missing -= n == 1 && byte == AQ_WARDEN_LOCKED;
+    }
     close(w->warden[0]);
-    return !aq_has_warden(w) || byte == AQ_WARDEN_LOCKED
-               ? 0
-               : aq_fail(err, -EPIPE, "the warden did not lock itself in");
+    return missing ? aq_fail(err, -EPIPE, "a warden did not lock itself in") : 0;
 }
 
 /* It runs in nothing less than a finished world. */
@@ -558,7 +562,7 @@ static int finish_world(aq_world *w, aq_err *err)
     while (r == 0 && !w->sealed)
         r = hear_inside(w, err);
     if (r == 0)
-        r = wait_for_warden(w, err);
+        r = wait_for_wardens(w, err);
     aq_process_clock(CLOCK_REALTIME_COARSE, &w->started);
     if (r == 0 && (w->early || !aq_container_watch))
         r = fill(w, err);

@@ -6,8 +6,9 @@
  * - The front asks, prints, makes and removes the cgroups. It never touches what the payload says
  *   but through bounded messages. When the keeper asks it lays the cable of the world's network,
  *   by a child that has rights in the world only, and starts its internet (net.h).
- * - The warden sleeps until front and keeper are gone and then removes the cgroups: the keeper has
- *   no right to by then. It reads nothing. A user who may make no cgroup has none.
+ * - Two wardens sleep until front and keeper are gone and then remove the cgroups: the keeper has
+ *   no right to by then. They read nothing, and are there before the first cgroup is. A user who
+ *   may make no cgroup has none.
  * - The keeper makes the world and watches the payload, from outside of its pid namespace. Before
  *   the world it becomes somebody whom nothing else on the host is: as root by taking an unused
  *   identity, else by a user namespace of its own. While init builds it gives up every right, sees
@@ -23,6 +24,8 @@
  *   waits for its go, and executes the command.
  *
  *   front dead  → the keeper's control socket is at its end: it kills init and leaves
+ *   warden dead → the front ends the world; whoever is killed next, front or warden, the third of
+ *                 them removes the cgroups
  *   keeper dead → init gets the death signal it asked for; what the keeper traced dies with it
  *   internet dead → everybody out there refuses; the record says that it is not whole. It dies with
  *                 the front, and when the keeper's end of its line is closed
@@ -111,13 +114,14 @@ typedef struct aq_world {
     aq_root root;
     cpu_set_t processors; /* that may be used */
     bool privileged;      /* made by root */
+    bool grouped;         /* who made it can make cgroups, and then has wardens for them */
     bool own_ids;         /* identities of our own were taken */
     aq_id_map ids[2];     /* the last one is the payload's */
     size_t id_count;
     int control;           /* the keeper's end */
     int life;              /* open in keeper and init as long as they live */
     int stream;            /* a memory file for the observation */
-    int warden[2];         /* a pipe: the warden tells the keeper that it is locked */
+    int warden[2];         /* a pipe: the wardens tell the keeper that they are locked */
     int line;              /* the keeper's end of the internet's line; net.h */
     int host[2];           /* a line: the front hands init what is shown of the host; hand.c */
     int inner, outer;      /* between init or payload (inner) and keeper (outer) */
@@ -175,13 +179,7 @@ typedef struct aq_message {
 } aq_message;
 
 /* Warden → keeper, a byte: nothing can be asked of it any more. */
-enum { AQ_WARDEN_LOCKED = 'L' };
-
-/* Whoever has groups has a warden, and root before it makes them. */
-static inline bool aq_has_warden(const aq_world *w)
-{
-    return w->privileged || w->cgroup.into >= 0;
-}
+enum { AQ_WARDEN_LOCKED = 'L', AQ_WARDENS = 2 };
 
 /* Keeper → init, a byte: make the rest, and write the files, all of them or all but those of the
  * home. The line's end: reap, nobody wants them any more. While it reaps init knows three more

@@ -111,7 +111,7 @@ def status(pid):
 
 def test_our_own_processes_have_given_up(world):
     own = [world.keeper, world.init] + [p for p in children(world.pid) if comm(p) == "aquarium-warden"]
-    assert len(own) == (3 if world.user == "root" else 2)
+    assert len(own) == (4 if world.user == "root" else 2)
     for pid in own:
         field = status(pid)
         warden = 1 << 5 | 1 << 1 if comm(pid) == "aquarium-warden" else 0  # kill, and write in root's folders
@@ -147,13 +147,15 @@ def children_held(front, count):
     return held
 
 
-def test_nobody_begins_before_the_warden_is_locked(as_root):
+@pytest.mark.parametrize("late", [0, 1])
+def test_nobody_begins_before_the_wardens_are_locked(as_root, late):
     front = subprocess.Popen(as_root.command("sh", "-c", "echo up; cat"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              preexec_fn=lambda: libc.ptrace(TRACEME, 0, None, None))
     try:
-        keeper, warden = children_held(front, 2)
-        libc.ptrace(DETACH, keeper, None, None)
-        libc.ptrace(DETACH, front.pid, None, None)
+        keeper, *wardens = children_held(front, 3)
+        warden = wardens.pop(late)
+        for pid in (keeper, *wardens, front.pid):
+            libc.ptrace(DETACH, pid, None, None)
         assert not select.select([front.stdout], [], [], 1)[0]
         libc.ptrace(DETACH, warden, None, None)
         assert front.stdout.readline() == b"up\n"

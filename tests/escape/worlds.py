@@ -1,4 +1,5 @@
-"""What the tests of worlds share: run_world as root and as a plain user, and what it says."""
+"""What the tests of worlds share: run_world, and the program itself in its default world, as root and as a plain
+user, and what they say."""
 import json
 import os
 import pathlib
@@ -7,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import open_to_others
+from conftest import PROGRAM, open_to_others
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DRIVER = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium")).parent / "tests/escape/run_world"
@@ -19,17 +20,22 @@ class Worlds:
 
     def __init__(self, place, user):
         self.place, self.user = place, user
+        place.mkdir(exist_ok=True)
         self.driver = place / f"driver-{os.getpid()}-{user}"
         shutil.copy(DRIVER, self.driver)
         open_to_others(place)
         place.chmod(0o777)
 
-    def command(self, *command, limits=(), options=()):
+    def drop(self):
+        """What makes a command the plain user's."""
         drop = ["setpriv", f"--reuid={PLAIN}", f"--regid={PLAIN}", "--clear-groups"]
+        return drop if self.user == "plain" and os.geteuid() == 0 else []
+
+    def command(self, *command, limits=(), options=()):
         args = [str(self.driver), "--json", str(self.place / "out.json"), *options]
         for limit in limits:
             args += ["--limit", limit]
-        return (drop if self.user == "plain" and os.geteuid() == 0 else []) + args + ["--", *command]
+        return self.drop() + args + ["--", *command]
 
     def run(self, *command, limits=(), options=(), input=b"", timeout=60):
         """(what it said as an object, standard output); the object is None when there was no run."""
@@ -45,6 +51,43 @@ class Worlds:
         said, out = self.run("/usr/bin/python3", "-c", code, *args, **more)
         assert said is not None, (self.status, self.stderr)
         return said, out
+
+
+class Product(Worlds):
+    """The same with the program as people use it: a whole machine, its home, its internet. What a command prints,
+    standard error too, is its output."""
+
+    def __init__(self, place, user):
+        self.place, self.user = place, user
+        self.mark = f"product-{os.getpid()}-{user}"
+        self.program = place / self.mark / "aquarium"
+        self.program.parent.mkdir()
+        (place / "cwd").mkdir()
+        for program in (PROGRAM, PROGRAM.with_name("aquarium-internet")):
+            shutil.copy(program, self.program.parent)
+        open_to_others(place)
+
+    def command(self, *command, limits=(), options=("--quiet",)):
+        args = [str(self.program), "run", "--quarantine", "--stdin", "--cwd", "/tmp", *options]
+        if limits:
+            args += ["--limit", ",".join(limits)]
+        return self.drop() + args + ["--", *command]
+
+    def run(self, *command, limits=(), options=(), input=b"", timeout=60):
+        done = subprocess.run(self.command(*command, limits=limits, options=["--json", *options]), input=input,
+                              timeout=timeout, cwd=self.place / "cwd", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.status, self.stderr = done.returncode, done.stderr.decode(errors="replace")
+        if not done.stdout:
+            return None, ""
+        report = json.loads(done.stdout)
+        return report["observation"] | {"containment": report["containment"]}, self.stderr
+
+
+@pytest.fixture(params=["root", "plain"])
+def product(request, tmp_path):
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("missing hardware: not root on this machine")
+    return Product(tmp_path, request.param)
 
 
 @pytest.fixture(params=["root", "plain"])

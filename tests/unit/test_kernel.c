@@ -363,7 +363,8 @@ static void sweep(void **state)
     /* Dead is dead, whether or not somebody has waited for it. */
     assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
     other = foreign_group(&mine, foreign);
-    aq_cgroup_sweep();
+    aq_cgroup_sweep(200);
+    assert_true(!mine.pids || aq_cgroup_allowed());
     if (mine.pids) {
         char pattern[128];
         assert_true(exists(mine.name));
