@@ -197,20 +197,28 @@ void aq_decode_waited(aq_tracer *t, aq_task *k, const aq_ended *child)
     aq_note(t, k, &e);
 }
 
-/* Whom a descriptor of a process means: our own copy of it tells the number that we know. */
-static const aq_proc *proc_of_pidfd(const aq_tracer *t, const aq_task *k, int pidfd)
+/* Whom a descriptor of a process means: our own copy of it tells the number that we know. `init`:
+ * it means process 1 of the world, by a descriptor of its own or by its folder in /proc. */
+static const aq_proc *proc_of_pidfd(const aq_tracer *t, const aq_task *k, int pidfd, bool *init)
 {
     char path[64], text[512];
     const aq_proc *p = t->procs;
-    const char *line;
+    const char *line, *end;
     long pid;
     ssize_t n;
 
     aq_auto_fd int mine = aq_fd_borrow(k, pidfd);
+    snprintf(path, sizeof path, "%s/self/fd/%d", aq_process_proc(), mine);
+    n = mine < 0 ? 0 : readlink(path, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    *init = strcmp(text, "/proc/1") == 0;
     snprintf(path, sizeof path, "%s/self/fdinfo/%d", aq_process_proc(), mine);
     aq_auto_fd int info = mine < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     n = info < 0 ? 0 : read(info, text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
+    line = strstr(text, "\nNSpid:\t");
+    end = line ? strchr(line + 1, '\n') : NULL;
+    *init |= end && end - line > 2 && strncmp(end - 2, "\t1", 2) == 0;
     line = strstr(text, "\nPid:\t");
     if (!line)
         return NULL;
@@ -222,9 +230,18 @@ static const aq_proc *proc_of_pidfd(const aq_tracer *t, const aq_task *k, int pi
 
 void aq_look_pidfd(aq_tracer *t, aq_task *k)
 {
-    const aq_proc *p = proc_of_pidfd(t, k, aq_arg_int(k, 0));
+    bool init = false;
+    const aq_proc *p = proc_of_pidfd(t, k, aq_arg_int(k, 0), &init);
 
     aq_look_of(k)->number[0] = p ? (uint64_t)p->ordinal + 1 : 0;
+    aq_look_of(k)->number[1] = init;
+}
+
+/* See aq_try_kill. */
+aq_step aq_try_pidfd_kill(aq_tracer *t, aq_task *k)
+{
+    (void)t;
+    return aq_look_of(k)->number[1] ? aq_answer(k, -EPERM) : AQ_STEP_RUN;
 }
 
 void aq_note_pidfd_kill(aq_tracer *t, aq_task *k, long result)

@@ -249,16 +249,29 @@ const char *aq_actors_thread(const char *folder, const char *name)
                                                                                      : NULL;
 }
 
-/* Signals reach nobody; a user may send them to his own. */
+/* Signals reach nobody; a user may send them to his own. Process 1 is ours and hears orders by
+ * signals: where nobody has an identity of its own the kernel would let anybody inside give one. */
+static aq_step try_signal(aq_tracer *t, aq_task *k, int signal)
+{
+    const int target = aq_arg_int(k, 0);
+    const aq_veil_actor *a = t->plan.machine ? actor(t, k, target) : NULL;
+
+    if (!a && target != 1)
+        return AQ_STEP_RUN;
+    if (signal < 0 || signal > SIGRTMAX)
+        return aq_answer(k, -EINVAL);
+    return aq_answer(k, a && a->uid == 1000 ? 0 : -EPERM);
+}
+
 aq_step aq_try_kill(aq_tracer *t, aq_task *k)
 {
-    const aq_veil_actor *a = t->plan.machine ? actor(t, k, aq_arg_int(k, 0)) : NULL;
+    return try_signal(t, k, aq_arg_int(k, 1));
+}
 
-    if (!a)
-        return AQ_STEP_RUN;
-    if (aq_arg_int(k, 1) < 0 || aq_arg_int(k, 1) > SIGRTMAX)
-        return aq_answer(k, -EINVAL);
-    return aq_answer(k, a->uid == 1000 ? 0 : -EPERM);
+/* Of a thread; actors have one each. */
+aq_step aq_try_tgkill(aq_tracer *t, aq_task *k)
+{
+    return aq_arg_int(k, 1) == aq_arg_int(k, 0) ? try_signal(t, k, aq_arg_int(k, 2)) : AQ_STEP_RUN;
 }
 
 int aq_actors_parent(const aq_proc *p)

@@ -69,8 +69,12 @@ aq_step aq_try_process_vm(aq_tracer *t, aq_task *k)
 aq_step aq_try_ioctl(aq_tracer *t, aq_task *k)
 {
     uint32_t request = (uint32_t)aq_regs_arg(k, 1);
+    int owner = 0;
     long answer;
 
+    if ((request == FIOSETOWN || request == SIOCSPGRP) &&
+        aq_tracee_get(k, aq_regs_arg(k, 2), &owner, sizeof owner) && owner == 1)
+        return aq_refuse(k, EPERM, "signal.refused"); /* as fcntl does (guard_host.c) */
     if (request == TIOCSTI || request == TIOCLINUX)
         return aq_refuse(k, EPERM, "terminal.refused");
     /* Whoever makes a terminal unlocks it. */

@@ -50,11 +50,25 @@ static bool asks_for_signals(const aq_task *k)
     }
 }
 
+/* Process 1 takes orders by signals, and the kernel asks nobody twice whether they may be sent. */
+static bool signals_init(const aq_task *k)
+{
+    struct f_owner_ex owner = {0};
+
+    if (aq_arg_int(k, 1) == F_SETOWN)
+        return aq_arg_int(k, 2) == 1;
+    return aq_arg_int(k, 1) == F_SETOWN_EX &&
+           aq_tracee_get(k, aq_regs_arg(k, 2), &owner, sizeof owner) && owner.pid == 1 &&
+           owner.type != F_OWNER_PGRP;
+}
+
 aq_step aq_try_fcntl(aq_tracer *t, aq_task *k)
 {
     aq_auto_fd int fd = -1;
 
     t->unsent |= asks_for_signals(k);
+    if (signals_init(k))
+        return aq_refuse(k, EPERM, "signal.refused");
     /* A lease makes somebody else's open wait in the kernel, by the host's clock. */
     if (aq_arg_int(k, 1) == F_SETLEASE && aq_arg_int(k, 2) != F_UNLCK)
         return aq_refuse(k, EINVAL, "lease.refused");

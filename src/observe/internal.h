@@ -579,7 +579,7 @@ aq_step aq_texts_read(aq_tracer *t, aq_task *k, const aq_fd *f); /* RUN: the ker
 void aq_texts_free(aq_tracer *t);
 
 /* face_actors.c: processes that are not there. */
-aq_attempt aq_try_kill, aq_try_parent;
+aq_attempt aq_try_kill, aq_try_tgkill, aq_try_pidfd_kill, aq_try_parent;
 bool aq_actors_on(aq_tracer *t, aq_task *k);
 aq_step aq_actors_attempt(aq_tracer *t, aq_task *k); /* before an attempt; RUN: make it */
 void aq_actors_opened(aq_tracer *t, aq_task *k, int fd);

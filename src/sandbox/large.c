@@ -66,16 +66,19 @@ int aq_large_make(int fd, const aq_plan_file *f)
     return 0;
 }
 
-static void on_bus(int number)
+/* Only what the kernel itself raises: a signal that somebody sent comes at any time. */
+static void on_bus(int number, siginfo_t *what, void *context)
 {
     (void)number;
-    siglongjmp(no_space, 1);
+    (void)context;
+    if (what->si_code > 0)
+        siglongjmp(no_space, 1);
 }
 
 /* The last that needs a call; then init may be locked. */
 int aq_large_ready(void)
 {
-    struct sigaction on = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
+    struct sigaction on = {.sa_sigaction = on_bus, .sa_flags = SA_NODEFER | SA_SIGINFO};
 
     return row_count && sigaction(SIGBUS, &on, NULL) < 0 ? -errno : 0;
 }
