@@ -15,7 +15,7 @@
 
 /* ---- open ---- */
 
-enum { FLAGS, MODE, HOW }; /* what aq_look.number holds */
+enum { FLAGS, MODE, HOW = AQ_LOOK_HOW }; /* what aq_look.number holds */
 
 static void look_how(aq_task *k, aq_look *l)
 {

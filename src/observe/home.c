@@ -7,6 +7,7 @@
  * name another one inside, and acts that might take the space that they need. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -63,6 +64,10 @@ void aq_home_opening(aq_tracer *t, aq_task *k, uint64_t flags)
 
     if (!t->plan.lay || t->laid || !l->path_read || aq_home_needed(t, l->path))
         return;
+    if (l->number[AQ_LOOK_HOW] & RESOLVE_IN_ROOT) { /* a path that begins elsewhere */
+        aq_home_make(t);
+        return;
+    }
     if (!aq_home_apart(l->path) &&
         (flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE)) != O_RDONLY)
         aq_resolve(t, k, l->dir, l->path, !(flags & O_NOFOLLOW), l->name, sizeof l->name);

@@ -568,6 +568,7 @@ bool aq_signals_still(aq_tracer *t, aq_task *k);
 bool aq_home_needed(aq_tracer *t, const char *name);
 void aq_home_make(aq_tracer *t);
 void aq_home_begin(aq_tracer *t, aq_task *k); /* a call that could tell, or take their space */
+enum { AQ_LOOK_HOW = 2 };                     /* where aq_look_open keeps how paths are followed */
 void aq_home_opening(aq_tracer *t, aq_task *k, uint64_t flags); /* not only to read */
 bool aq_home_apart(const char *path);                           /* leads nowhere near */
 

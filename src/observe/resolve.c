@@ -21,7 +21,13 @@
 #include "observe/decode.h"
 #include "veil/kernel.h"
 
-enum { LINKS = 40, PARTS = 512, PROC_ROOT_INODE = 1, BUFFER = 2 * AQ_PATH, TRIES = 12 };
+enum {
+    LINKS = 40,
+    PROC_ROOT_INODE = 1,
+    BUFFER = 2 * AQ_PATH,
+    TEXT = (LINKS + 2) * (AQ_PATH + 32), /* a path, and what as many links add to it */
+    TRIES = 12
+};
 
 void aq_proc_link(pid_t tid, const char *link, char *ret, size_t cap)
 {
@@ -342,8 +348,13 @@ typedef struct walk {
     int root, at; /* `at` is owned */
     pid_t tid, inner;
     int links;
-    char rest[BUFFER];
+    char *rest; /* in `text` */
 } walk;
+
+/* What is left of the path stands at its end, so that both ends of a walk cost nothing. It has room
+ * for all that the kernel would follow: a path that we give up on has a wrong name in the record.
+ */
+static char text[TEXT];
 
 static void go_to(walk *w, int fd)
 {
@@ -374,15 +385,26 @@ static bool at_proc_root(int fd)
     return in_proc(fd) && fstat(fd, &s) == 0 && s.st_ino == PROC_ROOT_INODE;
 }
 
+static void set_rest(walk *w, const char *path)
+{
+    size_t len = strlen(path);
+
+    w->rest = text + TEXT - 1 - len;
+    memcpy(w->rest, path, len + 1);
+}
+
 /* Puts a link's target before the rest. */
 static bool prepend(walk *w, const char *target)
 {
-    char old[BUFFER];
-    int n;
+    size_t len = strlen(target);
 
-    memcpy(old, w->rest, sizeof old);
-    n = snprintf(w->rest, sizeof w->rest, "%s%s%s", target, *old ? "/" : "", old);
-    return n > 0 && (size_t)n < sizeof w->rest;
+    if ((size_t)(w->rest - text) < len + 1)
+        return false;
+    if (*w->rest)
+        *--w->rest = '/';
+    w->rest -= len;
+    memcpy(w->rest, target, len);
+    return true;
 }
 
 static bool follow_link(walk *w, int link, const char *part)
@@ -419,21 +441,21 @@ static bool follow_link(walk *w, int link, const char *part)
 /* One part of the path. False: it leads no further, and `rest` still begins with it. */
 static bool step(walk *w, bool follow)
 {
-    char part[256], *rest = w->rest;
-    size_t slashes = strspn(rest, "/"), len;
+    char part[256];
+    size_t slashes = strspn(w->rest, "/"), len;
     struct stat s;
     bool last;
 
     /* Only at the start, or when a link put an absolute target here. */
     if (slashes > 0)
         go_to(w, fcntl(w->root, F_DUPFD_CLOEXEC, 0));
-    memmove(rest, rest + slashes, strlen(rest + slashes) + 1);
-    len = strcspn(rest, "/");
+    w->rest += slashes;
+    len = strcspn(w->rest, "/");
     if (len == 0 || len >= sizeof part)
         return false;
-    memcpy(part, rest, len);
+    memcpy(part, w->rest, len);
     part[len] = '\0';
-    last = rest[len] == '\0';
+    last = w->rest[len] == '\0';
     aq_auto_fd int fd = -1;
     if (strcmp(part, "..") == 0 && same_place(w->at, w->root))
         fd = fcntl(w->root, F_DUPFD_CLOEXEC, 0);
@@ -441,8 +463,8 @@ static bool step(walk *w, bool follow)
         fd = openat(w->at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &s) != 0)
         return false;
-    len += strspn(rest + len, "/");
-    memmove(rest, rest + len, strlen(rest + len) + 1);
+    w->rest += len;
+    w->rest += strspn(w->rest, "/");
     if (S_ISLNK(s.st_mode) && (!last || follow)) {
         if (follow_link(w, fd, part))
             return true;
@@ -461,10 +483,9 @@ static void slow(aq_tracer *t, aq_task *k, int start, const char *path, bool fol
               .tid = k->tid,
               .inner = aq_inner_pid(k)};
     char base[BUFFER];
-    int parts = 0;
 
-    snprintf(w.rest, sizeof w.rest, "%s", path);
-    while (w.at >= 0 && *w.rest && parts++ < PARTS && step(&w, follow))
+    set_rest(&w, path);
+    while (w.at >= 0 && *w.rest && step(&w, follow))
         continue;
     handle_name(t, w.at, base, sizeof base);
     if (*w.rest)
@@ -492,14 +513,13 @@ int aq_resolve_handle(aq_tracer *t, aq_task *k, int dir, const char *path, bool 
 {
     char start[64], link[32];
     walk w = {.root = aq_resolve_root(t, k), .tid = k->tid, .inner = aq_inner_pid(k)};
-    int parts = 0;
 
     start_link(dir, link, sizeof link);
     snprintf(start, sizeof start, "%s/%d/%s", aq_process_proc(), k->tid,
              *path == '/' ? "root" : link);
     w.at = open(start, O_PATH | O_CLOEXEC);
-    snprintf(w.rest, sizeof w.rest, "%s", path);
-    while (w.at >= 0 && *w.rest && (errno = ELOOP) && parts++ < PARTS && step(&w, follow))
+    set_rest(&w, path);
+    while (w.at >= 0 && *w.rest && (errno = ELOOP) && step(&w, follow))
         continue; /* errno: of what failed in the last step, ELOOP when it was we who gave up */
     if (w.at >= 0 && *w.rest) {
         close(w.at);
@@ -545,9 +565,11 @@ static aq_found resolve(aq_tracer *t, aq_task *k, int dir, const char *path, boo
         snprintf(ret, cap, "%s", joined);
         return AQ_FOUND_NAME;
     }
+    /* A folder that is gone has the name of another one, perhaps. */
     if (*joined == '/' && strstr(joined, "self") == NULL &&
+        (absolute || !strstr(base, " (deleted)")) &&
         known(t, root, joined, follow, ret, cap, what, &found))
-        return absolute || !strstr(base, " (deleted)") ? found : AQ_FOUND_NAME;
+        return found;
     snprintf(start, sizeof start, "%s/%d/%s", aq_process_proc(), k->tid, absolute ? "root" : link);
     aq_auto_fd int at = open(start, O_PATH | O_CLOEXEC);
     if (at < 0)

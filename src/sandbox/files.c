@@ -144,10 +144,17 @@ static int write_file(int root, const aq_plan_file *f)
     return r == 0 && futimens(fd, times) < 0 ? -errno : r;
 }
 
-/* One that is there already is a writable place: its mode stays. */
+/* One that is there already is a writable place: its mode stays. A link is nobody's but a
+ * payload's, which should not have been able to make it. */
 static int write_folder(int root, const aq_plan_file *f)
 {
-    return mkdirat(root, f->path + 1, f->mode) < 0 && errno != EEXIST ? -errno : 0;
+    struct stat st;
+
+    if (mkdirat(root, f->path + 1, f->mode) == 0)
+        return 0;
+    if (errno != EEXIST || fstatat(root, f->path + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
 
 static int settle_folder(int root, const aq_plan_file *f)
