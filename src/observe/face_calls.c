@@ -357,6 +357,7 @@ static bool no_more_arguments(const aq_task *k, int from)
 /* RUN: not for us. */
 aq_step aq_face_prctl(aq_tracer *t, aq_task *k)
 {
+    enum { YOUNGEST = 70, OTHERS = 4096 }; /* names of four letters are above */
     uint64_t value = aq_regs_arg(k, 1);
     struct aq_belief *b;
 
@@ -381,8 +382,9 @@ aq_step aq_face_prctl(aq_tracer *t, aq_task *k)
         return aq_answer(k, value <= LAST_CAPABILITY ? 1 : -EINVAL);
     case PR_GET_SECUREBITS:
         return aq_answer(k, 0);
-    default:
-        return AQ_STEP_RUN;
+    default: /* some are younger than the machine's kernel */
+        return aq_arg_int(k, 0) > YOUNGEST && aq_arg_int(k, 0) < OTHERS ? aq_answer(k, -EINVAL)
+                                                                        : AQ_STEP_RUN;
     }
 }
 

@@ -26,6 +26,23 @@ WAYS = {
     "by another link": "os.link(home + '/.bashrc', home + '/x'); print(open(home + '/x').read())",
 }
 
+# How a link could get into a home that is not laid: by paths that are hard to follow. The tail is a name in the home.
+WINDING = {
+    "many parts": "os.mkdir('/tmp/self'); there = '/tmp/self/' + './' * 600 + '../..' + home",
+    "long links": "os.mkdir('/tmp/self'); os.chdir('/tmp/self'); pad = './' * 1900; os.symlink('/home', 'd')\n"
+                  "for a, b in ('cd', 'bc', 'ab'): os.symlink(b + '/' + pad, a)\nthere = 'a/' + pad[:200] + home[6:]",
+    "a folder that is gone": "os.mkdir('/tmp/x'); os.chdir('/tmp/x'); os.rmdir('/tmp/x'); os.symlink('/usr/share/doc', '/tmp/x (deleted)'); "
+                             "there = '../..' + home",
+}
+OWN_ROOT = """
+import ctypes, struct
+libc = ctypes.CDLL(None, use_errno=True)
+def open_below(folder, name, flags):
+    how = struct.pack("QQQ", flags, 0o600 if flags & os.O_CREAT else 0, 0x10)
+    fd = libc.syscall(437, os.open(folder, os.O_PATH), name.encode(), how, 24)
+    return fd if fd >= 0 else -ctypes.get_errno()
+"""
+
 
 def alone(place, script, **more):
     """A script whose Python does not look at its user's home by itself."""
@@ -62,6 +79,34 @@ print(json.dumps(said))
 """
     said = json.loads(alone(place, script))
     assert said[0] == 17 and said[1] > 100 and said[2] == 17
+
+
+@pytest.mark.parametrize("way", WINDING)
+def test_no_link_is_made_in_its_place(place, way, tmp_path):
+    events = tmp_path / "events"
+    script = WINDING[way] + """
+try:
+    os.symlink('/tmp', there + '/.ssh')
+    said = 'made'
+except FileExistsError:
+    said = 'is there'
+open(there + '/.new', 'w').close()
+os.mkdir(there + '/' + 'fold')
+print(said, os.path.islink(home + '/.ssh'), len(os.listdir(home + '/.ssh')) > 2, os.listdir('/tmp').count('id_ed25519'), home)
+"""
+    said = alone(place, script, options=["--events", str(events)]).split()
+    assert said[:5] == ["is", "there", "False", "True", "0"]
+    names = [e["object"] for e in map(json.loads, events.read_text().splitlines()) if e.get("op") in ("symlink", "mkdir")]
+    assert [f"{said[5]}/.ssh", f"{said[5]}/fold"] == names[-2:]
+
+
+def test_no_file_is_made_in_its_place_by_a_root_of_ones_own(place):
+    script = OWN_ROOT + """
+print(open_below('/home', home[5:] + '/.ssh', os.O_CREAT | os.O_WRONLY), open_below('/home', '/../' + home[6:] + '/.bashrc', os.O_RDONLY) > 0,
+      len(os.listdir(home + '/.ssh')) > 2)
+"""
+    assert alone(place, script) == "-21 True True\n"
+    assert alone(place, OWN_ROOT + "print(open_below('/home', home[5:] + '/.bashrc', os.O_RDONLY) > 0)") == "True\n"
 
 
 def test_a_program_that_lies_there_runs(place):
