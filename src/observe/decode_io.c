@@ -62,6 +62,8 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
         *(write ? &f->written : &f->read) += (uint64_t)result;
     if (f && result > 0 && (f->kind == AQ_FD_PIPE || f->kind == AQ_FD_SOCKET))
         aq_edge_bytes(t, k, f, write, (uint64_t)result);
+    if (f && result > 0 && f->kind == AQ_FD_OTHER)
+        aq_edge_other(t, k, f, write, result);
     if (f && *seen && result >= 0)
         return;
     if (f && f->kind == AQ_FD_SOCKET)

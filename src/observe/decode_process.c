@@ -161,7 +161,7 @@ void aq_decode_exec(aq_tracer *t, aq_task *k)
 static void put_sender(aq_tracer *t, aq_task *k, const siginfo_t *s, aq_event *e)
 {
     bool sent = s->si_code == SI_USER || s->si_code == SI_TKILL || s->si_code == SI_QUEUE ||
-                (s->si_signo == SIGCHLD && s->si_code > 0);
+                s->si_code == SI_MESGQ || (s->si_signo == SIGCHLD && s->si_code > 0);
     const aq_proc *p = sent ? aq_proc_inner(t, k, s->si_pid) : NULL;
     const aq_ended *ended = sent && !p ? aq_usage_ended(t, s->si_pid) : NULL;
 
@@ -254,6 +254,8 @@ void aq_note_pidfd_kill(aq_tracer *t, aq_task *k, long result)
         aq_event_number(&e, "process", (int64_t)ordinal - 1);
     e.result = result;
     aq_note(t, k, &e);
+    if (ordinal > 0 && result == 0)
+        aq_edge_sent(t, k, (uint32_t)ordinal - 1, aq_arg_int(k, 1));
 }
 
 void aq_note_kill(aq_tracer *t, aq_task *k, long result)
@@ -274,6 +276,8 @@ void aq_note_kill(aq_tracer *t, aq_task *k, long result)
             aq_event_number(&e, "thread", q->ordinal);
     e.result = result;
     aq_note(t, k, &e);
+    if (p && result == 0)
+        aq_edge_sent(t, k, p->ordinal, signal);
 }
 
 enum { SET_VMA = 0x53564d41 };

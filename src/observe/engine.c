@@ -296,6 +296,7 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
     if (k->patched || result != given)
         aq_regs_finish(k, result);
     k->patched = k->wants_exit = false;
+    aq_edge_call(t, k, result);
     finish(t, k, result);
 }
 

@@ -91,6 +91,16 @@ static aq_step try_wait(aq_tracer *t, aq_task *k, int op, uint32_t bits)
     return wait_on(t, k, key_of(k, at, op & FUTEX_PRIVATE_FLAG), at, bits);
 }
 
+/* It waits for another word from now on, because of `by`. */
+static void move(aq_tracer *t, const aq_task *by, aq_task *q, aq_futex_key to, uint32_t word)
+{
+    aq_edge(t, q, by->proc->ordinal, by->ordinal, "futex");
+    q->futex = to;
+    q->futex_at = aq_regs_arg(by, 4);
+    q->futex_value = word;
+    q->futex_order = ++t->next_wait;
+}
+
 static aq_step try_requeue(aq_tracer *t, aq_task *k, int op)
 {
     bool private = op & FUTEX_PRIVATE_FLAG;
@@ -111,10 +121,7 @@ static aq_step try_requeue(aq_tracer *t, aq_task *k, int op)
         return aq_answer(k, -EFAULT);
     woken = wake(t, k, from, (uint32_t)aq_regs_arg(k, 2), ~0U);
     while ((uint64_t)moved < limit && (q = first_waiter(t, from, ~0U)) != NULL) {
-        q->futex = to;
-        q->futex_at = aq_regs_arg(k, 4);
-        q->futex_value = word;
-        q->futex_order = ++t->next_wait;
+        move(t, k, q, to, word);
         moved++;
     }
     return aq_answer(k, woken + moved);
@@ -198,6 +205,39 @@ static aq_step try_lock_pi(aq_tracer *t, aq_task *k, int op, bool wait)
     return wait_on(t, k, key_of(k, at, op & FUTEX_PRIVATE_FLAG), at, ~0U);
 }
 
+/* The first who waits gets the other word when nobody has it; the rest wait to own it. */
+static aq_step try_requeue_pi(aq_tracer *t, aq_task *k, int op)
+{
+    bool private = op & FUTEX_PRIVATE_FLAG;
+    aq_futex_key from = key_of(k, aq_regs_arg(k, 0), private);
+    aq_futex_key to = key_of(k, aq_regs_arg(k, 4), private);
+    uint64_t limit = 1 + (uint64_t)(uint32_t)aq_regs_arg(k, 3), done = 0;
+    uint32_t word, owned;
+    aq_task *q;
+
+    if ((uint32_t)aq_regs_arg(k, 2) != 1 || (from.space == to.space && from.at == to.at))
+        return aq_answer(k, -EINVAL);
+    if (!aq_tracee_get(k, aq_regs_arg(k, 0), &word, sizeof word) ||
+        !aq_tracee_get(k, aq_regs_arg(k, 4), &owned, sizeof owned))
+        return aq_answer(k, -EFAULT);
+    if (word != (uint32_t)aq_regs_arg(k, 5))
+        return aq_answer(k, -EAGAIN);
+    while (done < limit && (q = first_waiter(t, from, ~0U)) != NULL) {
+        if (owned & FUTEX_TID_MASK) {
+            owned |= FUTEX_WAITERS;
+            move(t, k, q, to, owned);
+            q->futex_owned = true;
+        } else {
+            owned = (owned & FUTEX_OWNER_DIED) | (uint32_t)aq_task_inner(q);
+            wake(t, k, from, 1, ~0U);
+        }
+        done++;
+    }
+    if (done && !aq_tracee_put(k, aq_regs_arg(k, 4), &owned, sizeof owned))
+        return aq_answer(k, -EFAULT);
+    return aq_answer(k, (long)done);
+}
+
 /* Hands the word on to the first who waits for it. */
 static aq_step try_unlock_pi(aq_tracer *t, aq_task *k, int op)
 {
@@ -244,6 +284,12 @@ aq_step aq_try_futex(aq_tracer *t, aq_task *k)
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
         return try_requeue(t, k, op);
+    case FUTEX_WAIT_REQUEUE_PI:
+        if (aq_regs_arg(k, 0) == aq_regs_arg(k, 4))
+            return aq_answer(k, -EINVAL);
+        return try_wait(t, k, op, ~0U);
+    case FUTEX_CMP_REQUEUE_PI:
+        return try_requeue_pi(t, k, op);
     case FUTEX_WAKE_OP:
         return try_wake_op(t, k, op);
     case FUTEX_LOCK_PI:

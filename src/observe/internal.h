@@ -209,8 +209,26 @@ struct aq_task {
     aq_task *next; /* in the order of serials */
 };
 
-/* One direction in which bytes go between tasks of this world. */
+/* A thread, also when it has ended. */
+typedef struct aq_actor {
+    uint32_t process, thread; /* ordinals */
+} aq_actor;
+
+/* What tasks of this world give each other; edge.c. */
+typedef enum aq_way_kind {
+    AQ_WAY_PIPE,
+    AQ_WAY_SOCKET,
+    AQ_WAY_EVENT,
+    AQ_WAY_MESSAGE,
+    AQ_WAY_SEMAPHORE,
+    AQ_WAY_ZERO,   /* who took the last of a semaphore */
+    AQ_WAY_SIGNAL, /* who sent it last */
+    AQ_WAY_GONE,   /* who removed a queue or semaphores */
+} aq_way_kind;
+
+/* One direction in which it goes. */
 typedef struct aq_way {
+    aq_way_kind kind;
     uint64_t from, to;
 } aq_way;
 
@@ -237,6 +255,7 @@ typedef struct aq_fd {
     bool stream;                     /* a socket without message borders */
     bool corked;                     /* it believes to hold back what it sends */
     int family;                      /* of a socket */
+    uint64_t event;                  /* of an eventfd: which it is, plus one; 0: not asked */
     uint16_t port, own_port;         /* of a socket's peer, and its own */
     const struct aq_veil *veil;      /* its text is ours; face_proc.c */
 } aq_fd;
@@ -330,6 +349,8 @@ struct aq_tracer {
     struct aq_timers *timers;
     struct aq_talks *talks;
     struct aq_edges *edges;   /* edge.c */
+    struct aq_undos *undos;   /* edge_ipc.c */
+    struct aq_locks *locks;   /* edge_lock.c */
     uint8_t *vdso;            /* the library that programs get */
     struct aq_texts *texts;   /* of the machine that does not exist; face_proc.c */
     struct aq_reach *reach;   /* reach.h */
@@ -549,6 +570,27 @@ void aq_edge(aq_tracer *t, aq_task *k, uint32_t process, uint32_t thread, const 
 void aq_edge_bytes(aq_tracer *t, aq_task *k, const aq_fd *f, bool write, uint64_t bytes);
 void aq_edge_pair(aq_tracer *t, uint64_t one, uint64_t other); /* inodes of a pair of sockets */
 void aq_edge_free(aq_tracer *t);
+aq_actor aq_actor_of(const aq_task *k);
+/* Somebody puts in, or k takes out (nobody: NULL), units of this rank. What take did not find. */
+#define AQ_RANK_HIGHEST UINT64_MAX
+void aq_edge_give(aq_tracer *t, aq_actor by, aq_way of, uint64_t rank, uint64_t units);
+uint64_t aq_edge_take(aq_tracer *t, aq_task *k, aq_way of, uint64_t rank, uint64_t units);
+/* Who was the last; k goes on after that one, if there was one. */
+void aq_edge_mark(aq_tracer *t, aq_actor by, aq_way of);
+bool aq_edge_marked(aq_tracer *t, aq_way of, aq_actor *ret);
+void aq_edge_follow(aq_tracer *t, aq_task *k, aq_way of);
+void aq_edge_forget(aq_tracer *t, aq_way_kind kind, uint64_t from);
+
+/* edge_ipc.c: a call has run. */
+void aq_edge_call(aq_tracer *t, aq_task *k, long result);
+void aq_edge_ended(aq_tracer *t, const aq_proc *p);
+void aq_edge_other(aq_tracer *t, aq_task *k, aq_fd *f, bool write, long result); /* eventfd … */
+void aq_edge_sent(aq_tracer *t, const aq_task *k, uint32_t process, int signal);
+void aq_edge_ipc_free(aq_tracer *t);
+
+/* edge_lock.c: a lock of a file was taken or given back. */
+void aq_edge_lock(aq_tracer *t, aq_task *k);
+void aq_edge_lock_free(aq_tracer *t);
 
 /* guard_host.c: does a call send to, or connect with, a socket of the host's? */
 bool aq_guard_peer(aq_tracer *t, aq_task *k);

@@ -167,6 +167,7 @@ void aq_task_bury(aq_tracer *t, aq_task *k, int status)
         return;
     aq_reach_ended(t);
     aq_decode_end(t, p, status);
+    aq_edge_ended(t, p);
     aq_usage_end(t, p, status);
     aq_timer_forget(t, p);
     wake_vfork(t, p);

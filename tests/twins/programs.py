@@ -319,6 +319,7 @@ def rows():
     found += [(name, words) for name, (needs, words) in OTHERS.items() if shutil.which(needs)]
     found += [("act-" + name, ["./twins_acts", name]) for name in ACTS]
     found += [("wait-" + name, ["./twins_waits", name]) for name in WAITS]
+    found += [("edges", ["./twins_edges", "all"])]
     found += [("unsent-" + name, ["./twins_unsent", name]) for name in ("pipe", "key", "background", "halted")]
     return found
 
@@ -340,5 +341,5 @@ def prepare(folder, build):
             subprocess.run(["rustc", "-o", program, source], cwd=folder, check=True, timeout=600)
     if shutil.which("javac"):
         subprocess.run(["javac", "T.java", "H.java"], cwd=folder, check=True, timeout=600)
-    for name in "twins_acts", "twins_unsent", "twins_waits":
+    for name in "twins_acts", "twins_edges", "twins_unsent", "twins_waits":
         shutil.copy(pathlib.Path(build) / "tests/twins" / name, folder / name)
