@@ -201,6 +201,26 @@ static bool is_own(const aq_tracer *t, const aq_net_range *a)
     return false;
 }
 
+/* Everybody on the link: the kernel itself refuses a connection with them. */
+static bool is_everybody(const aq_tracer *t, const aq_net_range *a)
+{
+    const char *own = aq_machine_fact(t->plan.machine, "net.address");
+    static const uint8_t all[4] = {0xff, 0xff, 0xff, 0xff};
+    aq_net_range r;
+
+    if (a->six)
+        return false;
+    if (memcmp(a->address, all, sizeof all) == 0)
+        return true;
+    if (!own || aq_net_range_parse(own, &r) < 0 || r.six || r.prefix > 30 ||
+        !aq_net_range_holds(&r, a))
+        return false;
+    for (unsigned i = r.prefix; i < 32; i++)
+        if (!(a->address[i / 8] >> (7 - i % 8) & 1))
+            return false;
+    return true;
+}
+
 /* What lies on the link itself. */
 static bool is_near(const aq_tracer *t, const aq_net_range *a)
 {
@@ -532,6 +552,8 @@ int aq_reach_address(aq_tracer *t, aq_task *k, const struct sockaddr_storage *s,
         start(t, k); /* its services are the internet's work, too */
         return 1;
     }
+    if (is_everybody(t, &a))
+        return 0;
     if (aq_reserved_from(t->plan.machine, &a)) /* datagrams get their answer from the kernel */
         return !stream ? 0 : a.six ? -ENETUNREACH : -EHOSTUNREACH;
     start(t, k);

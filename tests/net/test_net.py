@@ -95,11 +95,23 @@ def test_who_can_be_reached(world):
     wanted = {"8.8.8.8:80": "open", "93.184.216.34:443": "open", "2606:4700::6810:84e5:443": "open",
               "169.254.169.254:80": "open", "8.8.8.8:81": "111", "127.0.0.1:80": "111", "::1:80": "111",
               "10.1.2.3:80": "113", "172.20.1.1:443": "113", "198.51.100.7:80": "113", "240.0.0.1:80": "113",
-              "fd00::1:80": "101"}
+              "fd00::1:80": "101", "4000::1:80": "101", "2001:db8::1:80": "101", "0.0.0.0:80": "111", ":::80": "111",
+              "127.9.9.9:80": "111", "224.0.0.1:80": "101", "255.255.255.254:80": "113", "255.255.255.255:80": "101",
+              "ff02::1:80": "101", "fe80::1:80": "22"}
     begun = time.monotonic()
     done = world.run(PYTHON, "-c", REACH, *wanted, options=["--quiet"])
     assert dict(zip(wanted, done.stdout.split())) == wanted
     assert time.monotonic() - begun < 20  # the kernel's own patience would be minutes
+
+
+def test_nobody_connects_with_everybody(world):
+    """The link's own address for all is refused by this machine, not by a router; its neighbours do not answer."""
+    code = ("import fcntl, socket, struct\ns = socket.socket()\n"
+            "def ask(n): return socket.inet_ntoa(fcntl.ioctl(s, n, struct.pack('256s', b'eth0'))[20:24])\n"
+            "everybody = ask(0x8919)\nprint(s.connect_ex((everybody, 80)))\n"
+            "s = socket.socket(); print(s.connect_ex((everybody.rsplit('.', 1)[0] + '.253', 80)))\n"
+            "s = socket.socket(type=socket.SOCK_DGRAM); print(s.connect_ex((everybody, 80)))")
+    assert world.python(code).split() == ["101", "113", "13"]
 
 
 def test_nothing_of_ours_in_the_tables(world):
