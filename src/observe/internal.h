@@ -415,6 +415,9 @@ void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so m
 
 /* park_io.c: is the time of a socket over (SO_RCVTIMEO, SO_SNDTIMEO)? `mine`: borrowed. */
 bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes);
+/* poll() that does not wait, and is not interrupted by our own ticks. */
+struct pollfd;
+int aq_io_poll(struct pollfd *p);
 /* Sets O_NONBLOCK for one attempt, and takes it away again; true when it had been set. */
 bool aq_io_flip(aq_task *k, int fd, int mine, int flags);
 bool aq_io_unflip(aq_task *k);

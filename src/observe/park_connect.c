@@ -37,7 +37,7 @@ static aq_step watch_connect(aq_tracer *t, aq_task *k, int mine)
     int why = 0;
     socklen_t len = sizeof why;
 
-    if (poll(&p, 1, 0) == 0) {
+    if (aq_io_poll(&p) == 0) {
         if (aq_io_over(t, k, mine, true))
             return aq_answer(k, k->until && k->until == k->deadline ? -ETIMEDOUT : -EINPROGRESS);
         aq_park(t, k, AQ_PARK_RETRY);

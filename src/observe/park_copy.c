@@ -47,7 +47,7 @@ static bool ready(aq_tracer *t, aq_task *k, int fd, short events, bool flip)
         return true;
     }
     p.fd = mine;
-    if (poll(&p, 1, 0) == 0 && k->waits)
+    if (aq_io_poll(&p) == 0 && k->waits)
         return false;
     if (flip)
         aq_io_flip(k, fd, mine, flags);

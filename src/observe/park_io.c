@@ -62,6 +62,18 @@ bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes)
     return k->timed && (k->expired || k->deadline <= t->clock);
 }
 
+/* The kernel looks for signals even when it was told not to wait. A tick that comes meanwhile, and
+ * on a busy host one does, must not be taken for an answer: a call would be made that waits. */
+int aq_io_poll(struct pollfd *p)
+{
+    int n;
+
+    do
+        n = poll(p, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 bool aq_io_flip(aq_task *k, int fd, int mine, int flags)
 {
     if (fcntl(mine, F_SETFL, flags | O_NONBLOCK) != 0)
@@ -235,7 +247,7 @@ static void make_room(const aq_tracer *t, const aq_task *k, int mine)
 {
     struct pollfd p = {.fd = mine, .events = POLLOUT};
 
-    if (write_bytes(k) <= SMALL && poll(&p, 1, 0) > 0)
+    if (write_bytes(k) <= SMALL && aq_io_poll(&p) > 0)
         return;
     while (t->plan.pump && t->plan.pump(t->plan.arg, 0) > 0)
         continue;
@@ -305,7 +317,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
         return AQ_STEP_RUN;
     }
     p = (struct pollfd){.fd = mine, .events = writes ? POLLOUT : POLLIN};
-    if (poll(&p, 1, 0) == 0)
+    if (aq_io_poll(&p) == 0)
         return park(t, k, mine, writes);
     if (out)
         limit(k, AQ_FLOW_BYTES);

@@ -64,12 +64,12 @@ static bool has_writer(int hold)
     int mine;
     char c;
 
-    if (poll(&p, 1, 0) == 0 || !(p.revents & POLLIN))
+    if (aq_io_poll(&p) == 0 || !(p.revents & POLLIN))
         return read(hold, &c, 1) < 0 && errno == EAGAIN;
     mine = reopen(hold, O_WRONLY);
     if (mine >= 0)
         close(mine);
-    return poll(&p, 1, 0) > 0 && !(p.revents & POLLHUP);
+    return aq_io_poll(&p) > 0 && !(p.revents & POLLHUP);
 }
 
 static void let_go(aq_task *k)

@@ -202,7 +202,7 @@ aq_step aq_try_queue(aq_tracer *t, aq_task *k)
 
     if (r < 0)
         return aq_answer(k, r);
-    if (mine < 0 || (fcntl(mine, F_GETFL) & O_NONBLOCK) || poll(&p, 1, 0) > 0)
+    if (mine < 0 || (fcntl(mine, F_GETFL) & O_NONBLOCK) || aq_io_poll(&p) > 0)
         return AQ_STEP_RUN;
     if (k->timed && (k->expired || k->deadline <= t->clock))
         return aq_answer(k, -ETIMEDOUT);

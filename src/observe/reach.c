@@ -70,6 +70,14 @@ struct aq_reach {
     owner owners[PORTS];
 };
 
+static uint64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    aq_process_clock(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 static struct aq_reach *reach_of(aq_tracer *t)
 {
     if (!t->reach) {
@@ -91,7 +99,7 @@ static void end_it(aq_tracer *t)
     struct pollfd p = {.fd = t->plan.line};
 
     if (t->plan.alone(t->plan.arg) == 0)
-        for (int left = GONE_MS; left > 0 && poll(&p, 1, LOOK_MS) <= 0; left -= LOOK_MS)
+        for (uint64_t until = wall_ms() + GONE_MS; poll(&p, 1, LOOK_MS) <= 0 && wall_ms() < until;)
             ;
     usleep(CLOSE_US); /* its line closes first, then the sockets */
 }
@@ -141,22 +149,15 @@ aq_step aq_try_chdir(aq_tracer *t, aq_task *k)
 
 /* ---- the line ---- */
 
-static uint64_t wall_ms(void)
-{
-    struct timespec ts;
-
-    aq_process_clock(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* One message, within the time that anything of ours may take. */
 static bool hear(aq_tracer *t, aq_line_message *m)
 {
     struct pollfd p = {.fd = t->plan.line, .events = POLLIN};
-    int left = PATIENCE_MS, n = 0;
+    uint64_t until = wall_ms() + PATIENCE_MS; /* our own ticks end a wait: looks do not count it */
+    int n;
 
-    while (left > 0 && (n = poll(&p, 1, LOOK_MS)) <= 0)
-        left -= LOOK_MS;
+    while ((n = poll(&p, 1, LOOK_MS)) <= 0 && wall_ms() < until)
+        ;
     return n > 0 && aq_line_receive(t->plan.line, t->reach->packet, m, NULL) == 1;
 }
 
@@ -378,7 +379,7 @@ static bool ask(aq_tracer *t, const aq_line_message *m)
 {
     struct pollfd p = {.fd = t->plan.line, .events = POLLOUT};
 
-    return poll(&p, 1, 0) == 1 && p.revents == POLLOUT && aq_line_send(t->plan.line, m, NULL) == 0;
+    return aq_io_poll(&p) == 1 && p.revents == POLLOUT && aq_line_send(t->plan.line, m, NULL) == 0;
 }
 
 /* What it says until it is done. NULL, or what is wrong with that. */

@@ -283,10 +283,14 @@ int aq_attend(void *arg, int timeout_ms)
     struct pollfd p[8];
     size_t n = list_polls(a, p);
     bool moved = false;
+    int ready;
 
     if (a->init_gone && a->out[0].from < 0 && a->out[1].from < 0)
         return -1;
-    if (poll(p, n, timeout_ms) <= 0)
+    do /* a tick of the observer is no answer, least of all when nobody wants to wait */
+        ready = poll(p, n, timeout_ms);
+    while (ready < 0 && errno == EINTR && timeout_ms == 0);
+    if (ready <= 0)
         return 0;
     if (p[0].revents)
         hear_init(a), moved = true;
