@@ -86,12 +86,17 @@ static const char *server_of(const aq_ask *q)
     return all[aq_stream_below(&s, sizeof all / sizeof *all)];
 }
 
-static bool has_header(const aq_reply *r, const char *name)
+static const char *header_of(const aq_reply *r, const char *name) /* NULL: none */
 {
     for (size_t i = 0; i < r->header_count; i++)
         if (strcasecmp(r->headers[i].name, name) == 0)
-            return true;
-    return false;
+            return r->headers[i].value;
+    return NULL;
+}
+
+static bool has_header(const aq_reply *r, const char *name)
+{
+    return header_of(r, name) != NULL;
 }
 
 /* Another one for another body; drawn like everything else that differs by world. */
@@ -118,8 +123,12 @@ static void add_usual(aq_ask *q, aq_reply *r, const char *type)
     if (type && !has_header(r, "content-type"))
         aq_reply_header(r, "Content-Type", type);
     if (r->status == 200 && !r->stream && strcmp(q->method, "POST") != 0) {
-        etag_of(q, r, &etag);
-        aq_reply_header(r, "ETag", aq_buf_str(&etag));
+        if (has_header(r, "etag")) {
+            aq_buf_adds(&etag, header_of(r, "etag"));
+        } else {
+            etag_of(q, r, &etag);
+            aq_reply_header(r, "ETag", aq_buf_str(&etag));
+        }
     }
     aq_deliver(q, r, etag.len > 0 ? aq_buf_str(&etag) : NULL);
 }
@@ -187,6 +196,8 @@ static void note(aq_ask *q, const aq_reply *r, const char *rule)
         aq_note_bytes(&n, "body", q->body.data, q->body.len);
         aq_note_number(&n, "size", (int64_t)q->body_len);
         aq_note_text(&n, "digest", aq_digest_hex(&d, hex));
+    } else if (r->served[0]) {
+        aq_note_text(&n, "served", r->served);
     }
     n.m.record.result = r->status;
     aq_note_send(q->conn->net, &n);

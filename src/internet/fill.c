@@ -276,6 +276,16 @@ static void clear(const aq_scene *s, const char *text, aq_buf *out)
     aq_buf_adds(out, end ? "\r\n" : "");
 }
 
+static bool given(const aq_scene *s, const char *key, aq_buf *out)
+{
+    for (size_t i = 0; i < s->given_count; i++)
+        if (strcmp(s->given[i].name, key) == 0) {
+            aq_buf_adds(out, s->given[i].value);
+            return true;
+        }
+    return false;
+}
+
 static void fill_one(aq_scene *s, char *key, aq_buf *out)
 {
     char *argument = strchr(key, ':');
@@ -286,7 +296,7 @@ static void fill_one(aq_scene *s, char *key, aq_buf *out)
     else
         argument = key + strlen(key);
     count = (unsigned)strtoul(argument, NULL, 10) % (LONGEST + 1);
-    if (asked(s, key, argument, out) || of_world(s, key, argument, out))
+    if (given(s, key, out) || asked(s, key, argument, out) || of_world(s, key, argument, out))
         return;
     if (strncmp(key, "own.", 4) == 0 || strncmp(key, "pair.", 5) == 0) {
         draw(s, key[0] == 'o', strchr(key, '.') + 1, count, out);

@@ -11,6 +11,8 @@ typedef struct aq_scene {
     aq_ask *ask;      /* NULL: no request, a dialogue */
     const char *line; /* of the dialogue, NULL: none; its first word is %{tag} */
     size_t line_len;
+    const aq_fact *given; /* more that a template may name, before all else */
+    size_t given_count;
     aq_stream own, pair;
     char name[AQ_STREAM_NAME], shared[AQ_STREAM_NAME]; /* of the streams */
 } aq_scene;

@@ -217,7 +217,8 @@ typedef struct aq_reply {
     aq_header headers[24];
     size_t header_count;
     aq_buf body;
-    bool stream; /* a body whose length is not told ahead */
+    char served[AQ_SHA256_HEX]; /* digest of the ware that it hands out; "": none */
+    bool stream;                /* a body whose length is not told ahead */
     bool close;
 } aq_reply;
 

@@ -1,9 +1,11 @@
-/* Answers that a template cannot give: DNS over HTTPS, and a repository for git (git.c). */
+/* Answers that a template cannot give: DNS over HTTPS, a repository for git (git.c), package
+ * indexes (index.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internet/git.h"
+#include "internet/index.h"
 #include "internet/internal.h"
 
 /* base64url without padding, as RFC 8484 has it. */
@@ -120,5 +122,15 @@ const aq_special aq_specials[] = {
     {"git-refs", aq_git_refs},
     {"git-upload", aq_git_upload},
     {"git-receive", aq_git_receive},
+    {"index-project", aq_index_project},
+    {"index-json", aq_index_json},
+    {"index-file", aq_index_file},
+    {"package-short", aq_package_short},
+    {"package-whole", aq_package_whole},
+    {"package-file", aq_package_file},
+    {"crate-versions", aq_crate_versions},
+    {"crate-about", aq_crate_about},
+    {"crate-file", aq_crate_file},
+    {"module", aq_module_answer},
     {NULL, NULL},
 };

@@ -1,4 +1,5 @@
 """Programs inside of an aquarium meet it: they trust its certificates, and are twins."""
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -21,16 +22,11 @@ PROGRAMS = {
 
 
 def run(tmp_path, command, side):
-    """A run in which the host's clock did not have to decide; on a busy machine that takes a few."""
-    for _ in range(20):
-        done = subprocess.run(
-            [BUILD / "aquarium", "run", "--quarantine", "--seed", "sea", "--start", "2026-05-04T09:00:00Z", "--world", side,
-             "--resolve", "example.org,api.example.org", "--json", "--", "sh", "-c", command],
-            cwd=tmp_path, capture_output=True, timeout=300)  # fmt: skip
-        told = json.loads(done.stdout)
-        if told["repeatable"]:
-            break
-    return done, told
+    done = subprocess.run(
+        [BUILD / "aquarium", "run", "--quarantine", "--seed", "sea", "--start", "2026-05-04T09:00:00Z", "--world", side,
+         "--resolve", "example.org,api.example.org", "--json", "--", "sh", "-c", command],
+        cwd=tmp_path, capture_output=True, timeout=300)  # fmt: skip
+    return done, json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -42,10 +38,34 @@ def test_twins_over_the_internet(tmp_path, name):
     for done, told in results:
         assert told["exit_status"] == 0, done.stderr[-2000:]
         assert told["complete"], done.stderr[-2000:]
+        assert told["repeatable"], told["not_repeatable"]
     digests = [told["canonical_digest"] for _, told in results]
     assert digests[0] == digests[1]
     if name != "git":  # its repository is of other words in the other world
         assert digests[0] == digests[2]
+
+
+INSTALLERS = {
+    "pip": "cd /tmp && /usr/bin/python3 -m pip --disable-pip-version-check install -q --index-url https://example.org/simple --target t 'requests==2.31.0' && "
+           "PYTHONPATH=t /usr/bin/python3 -c 'import requests; print(requests.__version__, bool(requests.get))'",
+    "npm": "mkdir /tmp/a && cd /tmp/a && npm --registry https://api.example.org/ --no-fund --no-audit install left-pad@1 >/dev/null && "
+           "node -e \"console.log(require('left-pad/package.json').version, typeof require('left-pad').x)\"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSTALLERS)
+def test_installers_go_on(tmp_path, name):
+    """A package's later stages run: what it needs is there, and the record says whose it was."""
+    if not (shutil.which("npm") if name == "npm" else importlib.util.find_spec("pip")):
+        pytest.skip(f"hardware: no {name}")
+    events = tmp_path / "events"
+    done = subprocess.run(
+        [BUILD / "aquarium", "run", "--quarantine", "--seed", "sea", "--start", "2026-05-04T09:00:00Z", "--resolve", "example.org,api.example.org",
+         "--events", events, "--quiet", "--", "sh", "-c", INSTALLERS[name]],
+        cwd=tmp_path, capture_output=True, timeout=300)  # fmt: skip
+    assert done.stdout.split() == ([b"2.31.0", b"False"] if name == "pip" else [done.stdout.split()[0], b"function"]), done.stderr[-2000:]
+    served = [e for e in map(json.loads, events.read_text().splitlines()) if e.get("op") == "peer-http" and "served" in e["args"]]
+    assert len(served) == 1 and served[0]["args"]["answer"] == ("index-file" if name == "pip" else "package-file")
 
 
 def test_secrets_of_the_cloud_are_decoys(tmp_path):

@@ -238,7 +238,7 @@ def test_public_address(internet):
 def test_a_package_that_is_not_there(internet, accept):
     """Whoever was told that there is no short form asks for the long one."""
     done = internet.curl("-w", " %{http_code}", "-A", "npm/9.2.0 node/v18.20.4 linux x64", "-H", f"Accept: {accept}",
-                         "https://api.example.org/left")
+                         "https://api.example.org/qzxvkjwplmtr")
     assert done.stdout == b'{"error":"Not found"}\n 404'
 
 

@@ -9,6 +9,7 @@
 #include "internet/http1.h"
 #include "internet/internal.h"
 #include "internet/rules.h"
+#include "internet/shelf.h"
 
 static aq_sniff sniff(const char *text, size_t len)
 {
@@ -275,6 +276,58 @@ static void test_names(void **state)
     assert_int_equal(asked.code, 3);
 }
 
+static void test_names_of_wares(void **state)
+{
+    static const char *const given[] = {"express", "scikit-learn", "tqdm", "x",      "boto3",
+                                        "h11",     "zxcvbn",       "i18n", "kafkajs"};
+    static const char *const drawn[] = {
+        "",           "qzxvkjwplmtr",
+        "x7k2q9p1",   "3f9a1c77b2e84d05",
+        "aaaaaaaaaa", "123456",
+        "-",          "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeef"};
+    const aq_shelf *s = aq_shelf_builtin();
+    unsigned first[3], last[3];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (!aq_shelf_plausible(s, given[i]))
+            fail_msg("nobody is called %s", given[i]);
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
+        if (aq_shelf_plausible(s, drawn[i]))
+            fail_msg("somebody is called %s", drawn[i]);
+    assert_string_equal(aq_shelf_module(s, "pyyaml"), "yaml");
+    assert_null(aq_shelf_module(s, "kafkajs"));
+    aq_shelf_version(s, 0, first);
+    aq_shelf_version(s, s->version_count - 1, last);
+    assert_true(first[0] == 0 && last[0] > 9);
+}
+
+static void test_wrong_wares(void **state)
+{
+    static const char *const wrong[] = {"|text",
+                                        "versions 1 2",
+                                        "versions 1 2 x",
+                                        "versions 3-1 0 0",
+                                        "versions 0-99 0-99 0-99",
+                                        "follow ab c",
+                                        "follow a B",
+                                        "module a",
+                                        "file wheel",
+                                        "text ",
+                                        "other row",
+                                        "known a"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        aq_auto_arena a = aq_arena_new();
+        aq_shelf *s = NULL;
+        aq_err err = {0};
+
+        if (aq_shelf_parse(a, "test", wrong[i], strlen(wrong[i]), &s, &err) == 0)
+            fail_msg("%s was taken", wrong[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,7 +335,8 @@ int main(void)
         cmocka_unit_test(test_asks),        cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_matching),    cmocka_unit_test(test_built_in_rules),
         cmocka_unit_test(test_wrong_rules), cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_names_of_wares),
+        cmocka_unit_test(test_wrong_wares),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
