@@ -481,10 +481,11 @@ except OSError as e: print(type(e).__name__)
 
 
 def internets():
+    """Those of worlds that were started here, known by their process group; the machine may have others."""
     found = set()
     for p in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
-            if p.read_text().startswith("aquarium-int"):
+            if p.read_text().startswith("aquarium-int") and os.getpgid(int(p.parent.name)) == os.getpgid(0):
                 found.add(int(p.parent.name))
         except OSError:
             pass
