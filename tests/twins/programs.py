@@ -1,6 +1,6 @@
 """Programs whose two runs must be twins: real ones, single- and multi-threaded, that wait, race, sleep,
 signal, lock and share memory. Each row is a name and the words of a command, run in a folder that holds
-what `prepare` makes there. `needs` names a program without which the row makes no sense.
+what `prepare` makes there. All that they need comes from tools/packages.txt: where a tool is missing, tests fail.
 """
 import pathlib
 import shutil
@@ -182,37 +182,35 @@ SHELL = {
 }
 
 OTHERS = {
-    "pip-list": ("pip3", ["pip3", "list"]),
-    "node-plain": ("node", ["node", "-e", "console.log(Math.random(), Date.now(), process.hrtime.bigint())"]),
-    "node-async": ("node", ["node", "-e", """
+    "pip-list": ["pip3", "list"],
+    "node-plain": ["node", "-e", "console.log(Math.random(), Date.now(), process.hrtime.bigint())"],
+    "node-async": ["node", "-e", """
 const fs = require('fs'), c = require('crypto'), cp = require('child_process');
 for (let i = 0; i < 6; i++) c.pbkdf2('a', 'b', 2000 + i, 16, 'sha256', (e, k) => console.log(i, k.toString('hex')));
 for (let i = 0; i < 6; i++) fs.readFile('/etc/passwd', (e, d) => console.log('f', i, d.length));
 setTimeout(() => console.log('t'), 500); setImmediate(() => console.log('i'));
-cp.exec('echo child; sleep 1', (e, o) => console.log(o, c.randomBytes(4).toString('hex')));"""]),
-    "node-workers": ("node", ["node", "-e", """
+cp.exec('echo child; sleep 1', (e, o) => console.log(o, c.randomBytes(4).toString('hex')));"""],
+    "node-workers": ["node", "-e", """
 const { Worker } = require('worker_threads');
 for (let n = 0; n < 3; n++) new Worker(`const { parentPort, workerData } = require('worker_threads');
 let s = 0; for (let i = 0; i < 2e6; i++) s = (s + i * workerData) % 1000003; parentPort.postMessage(s)`,
-{ eval: true, workerData: n }).on('message', m => console.log(n, m));"""]),
-    "ruby": ("ruby", ["ruby", "-e", "q = Queue.new; t = 3.times.map { |i| Thread.new { while (x = q.pop) != :e; print i, x, ' '; end } }; "
-                      "50.times { |i| q << i }; 3.times { q << :e }; t.each(&:join); puts rand, Time.now.to_f, {a: 1}.hash"]),
-    "node-fetch": ("node", ["node", "-e", "for (let i = 0; i < 3; i++) fetch('https://api.example.org/' + i)"
-                            ".then(r => r.text()).then(t => console.log(i, t.length))"]),
-    "node-server": ("node", ["node", "-e", """
+{ eval: true, workerData: n }).on('message', m => console.log(n, m));"""],
+    "node-fetch": ["node", "-e", "for (let i = 0; i < 3; i++) fetch('https://api.example.org/' + i)"
+                   ".then(r => r.text()).then(t => console.log(i, t.length))"],
+    "node-server": ["node", "-e", """
 const http = require('http'), s = http.createServer((q, a) => a.end(q.url.toUpperCase())).listen(0, '127.0.0.1', async () => {
   const at = 'http://127.0.0.1:' + s.address().port;
   console.log(at, await Promise.all([1, 2, 3, 4].map(i => fetch(at + '/a' + i).then(r => r.text())))); s.close();
-  s.closeAllConnections(); });"""]),
-    "npm-pack": ("npm", ["npm", "pack", "--logs-max=0", "./module"]),
-    "java-version": ("java", ["java", "-version"]),
-    "java-threads": ("java", ["java", "-Xshare:auto", "T"]),
-    "java-http": ("java", ["java", "H"]),
-    "javac": ("javac", ["javac", "-d", "out", "T.java"]),
-    "go": ("go", ["./go-program"]),
-    "go-http": ("go", ["./go-http"]),
-    "rust": ("rustc", ["./rust-program"]),
-    "rust-net": ("rustc", ["./rust-net"]),
+  s.closeAllConnections(); });"""],
+    "npm-pack": ["npm", "pack", "--logs-max=0", "./module"],
+    "java-version": ["java", "-version"],
+    "java-threads": ["java", "-Xshare:auto", "T"],
+    "java-http": ["java", "H"],
+    "javac": ["javac", "-d", "out", "T.java"],
+    "go": ["./go-program"],
+    "go-http": ["./go-http"],
+    "rust": ["./rust-program"],
+    "rust-net": ["./rust-net"],
 }
 
 FILES = {
@@ -294,7 +292,12 @@ fn main() {
 """,
 }
 
-# More than a few runs of these take minutes.
+# What the rows call and Debian does not always have, and the packages that bring it.
+TOOLS = {"pip3": "python3-pip", "node": "nodejs", "npm": "npm", "java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless",
+         "go": "golang-go", "rustc": "rustc", "git": "git", "sqlite3": "sqlite3", "curl": "curl", "gcc": "gcc", "make": "make",
+         "ps": "procps"}
+
+# More than a few runs of these take minutes: tests/soak/twins runs them as often as the others.
 SLOW = {"tar", "node-workers", "pip-list", "npm-pack", "java-threads", "java-http", "javac"}
 
 # These print what their world's decoys became: names cut to fit, digests over listings with owners. Between worlds their outputs
@@ -312,11 +315,16 @@ WAITS = ["requeue", "bitset", "shared-barrier", "shared-condition", "timed-semap
          "moments"]
 
 
-def rows():
-    """[(name, words)] of all that this machine has programs for."""
+def real():
+    """[(name, words)] of programs that people use."""
     found = [(name, [PY, "-c", text]) for name, text in PYTHON.items()]
     found += [(name, [SH, "-c", text]) for name, text in SHELL.items()]
-    found += [(name, words) for name, (needs, words) in OTHERS.items() if shutil.which(needs)]
+    return found + list(OTHERS.items())
+
+
+def rows():
+    """[(name, words)] of all, our own small programs among them."""
+    found = real()
     found += [("act-" + name, ["./twins_acts", name]) for name in ACTS]
     found += [("wait-" + name, ["./twins_waits", name]) for name in WAITS]
     found += [("edges", ["./twins_edges", "all"])]
@@ -330,16 +338,15 @@ def prepare(folder, build):
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    if shutil.which("go"):
-        for source, program in ("p.go", "go-program"), ("h.go", "go-http"):
-            subprocess.run(["go", "build", "-o", program, source], cwd=folder, check=True, timeout=600,
-                           env={"PATH": "/usr/bin:/bin:/usr/local/go/bin", "HOME": str(folder), "GO111MODULE": "off",
-                                "GOCACHE": str(folder / ".gocache")})
-        shutil.rmtree(folder / ".gocache", ignore_errors=True)
-    if shutil.which("rustc"):
-        for source, program in ("p.rs", "rust-program"), ("n.rs", "rust-net"):
-            subprocess.run(["rustc", "-o", program, source], cwd=folder, check=True, timeout=600)
-    if shutil.which("javac"):
-        subprocess.run(["javac", "T.java", "H.java"], cwd=folder, check=True, timeout=600)
+    missing = sorted({TOOLS[tool] for tool in TOOLS if not shutil.which(tool)})
+    assert not missing, f"not installed: {' '.join(missing)}; run tools/setup test"
+    for source, program in ("p.go", "go-program"), ("h.go", "go-http"):
+        subprocess.run(["go", "build", "-o", program, source], cwd=folder, check=True, timeout=600,
+                       env={"PATH": "/usr/bin:/bin:/usr/local/go/bin", "HOME": str(folder), "GO111MODULE": "off",
+                            "GOCACHE": str(folder / ".gocache")})
+    shutil.rmtree(folder / ".gocache", ignore_errors=True)
+    for source, program in ("p.rs", "rust-program"), ("n.rs", "rust-net"):
+        subprocess.run(["rustc", "-o", program, source], cwd=folder, check=True, timeout=600)
+    subprocess.run(["javac", "T.java", "H.java"], cwd=folder, check=True, timeout=600)
     for name in "twins_acts", "twins_edges", "twins_unsent", "twins_waits":
         shutil.copy(pathlib.Path(build) / "tests/twins" / name, folder / name)
