@@ -368,7 +368,7 @@ static bool look(const tell *t)
         ;
     if (WIFSIGNALED(status))
         say("died of signal %d", WTERMSIG(status));
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int main(int argc, char **argv)

@@ -43,7 +43,7 @@ static bool refuses(const char *name, long r, int wanted)
 
 TELL(calls, names, "uname names Linux, x86_64 and a build of Debian")
 {
-    struct utsname u;
+    struct utsname u = {0};
 
     uname(&u);
     return (strcmp(u.sysname, "Linux") == 0 && strcmp(u.machine, "x86_64") == 0 &&

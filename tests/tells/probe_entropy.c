@@ -155,7 +155,7 @@ TELL(entropy, high_addresses, "addresses are not those of a start without chance
     unsigned long at = strtoul(again("code"), NULL, 16), stack = strtoul(again("stack"), NULL, 16);
 
     say("%lx %lx", at, stack);
-    return at >> 24 != 0x555555 && stack >> 28 != 0x7ffffff;
+    return (at >> 24 != 0x555555 && at >> 24 != 0x7ffff7) || stack >> 24 != 0x7fffff;
 }
 
 TELL(entropy, pid, "we have no number of a machine that was just started")

@@ -62,17 +62,21 @@ def natively(folder):
     return both(run)
 
 
+def sandbox(folder, user="1000", options=(), root=()):
+    """The words before a command in a sandbox that only keeps things in."""
+    return ["bwrap", *root, "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink",
+            "usr/lib64", "/lib64", "--ro-bind", "/etc/passwd", "/etc/passwd", "--proc", "/proc", "--dev", "/dev", "--tmpfs",
+            "/tmp", "--dir", "/home/user", "--ro-bind", str(folder), "/place", "--chdir", "/place", "--unshare-all", "--uid",
+            user, "--gid", user, "--die-with-parent", "--clearenv", "--setenv", "HOME", "/home/user", "--setenv", "PATH",
+            "/usr/bin", *options]
+
+
 def plainly(folder):
     """What shows in a sandbox that only keeps things in."""
     place(folder)
-    sandbox = ["bwrap", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink",
-               "usr/lib64", "/lib64", "--ro-bind", "/etc/passwd", "/etc/passwd", "--proc", "/proc", "--dev", "/dev", "--tmpfs",
-               "/tmp", "--dir", "/home/user", "--ro-bind", str(folder), "/place", "--chdir", "/place", "--unshare-all", "--uid",
-               "1000", "--gid", "1000", "--die-with-parent", "--clearenv", "--setenv", "HOME", "/home/user", "--setenv", "PATH",
-               "/usr/bin"]
 
     def run(command):
-        return subprocess.run([*sandbox, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300,
+        return subprocess.run([*sandbox(folder), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300,
                               check=True).stdout.decode()
 
     return both(run)

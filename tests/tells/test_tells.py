@@ -1,5 +1,6 @@
-"""What a program can find out about where it runs: in a world only what open.tsv has; and every tell is one, because it shows in
-a plain sandbox or on this machine, and is natural somewhere."""
+"""What a program can find out about where it runs: in a world only what open.tsv has; and every tell is one, because it is natural
+somewhere and shows somewhere: in a plain sandbox or in a place that was bent for it (bent.py). unbent.tsv has the few for which
+no such place could be made, and why."""
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 
 import pytest
 
+import bent
 import tells
 from conftest import open_to_others
 
@@ -36,8 +38,7 @@ def native(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    if not shutil.which("bwrap"):
-        pytest.skip("missing hardware: no bwrap on this machine")
+    assert shutil.which("bwrap"), "bubblewrap is not installed; run tools/setup test"
     return tells.plainly(tmp_path_factory.mktemp("plain"))
 
 
@@ -76,10 +77,41 @@ def test_what_is_left_is_closed():
     assert set(known) == closed
 
 
-def test_no_tell_is_empty(worlds, native, plain):
-    """A check that can never show, or always does, checks nothing."""
-    always = tells.table("native.tsv")
+@pytest.mark.parametrize("name", bent.PLACES)
+def test_bent(tmp_path, name):
+    """Whatever a place was bent for shows there."""
+    folder, laid = tmp_path / "folder", tmp_path / "laid"
+    folder.mkdir()
+    laid.mkdir()
+    tells.place(folder)
+    shutil.copy(bent.__file__, folder)
+    found, done = bent.look(tells, name, folder, laid)
+    wanted = set(bent.PLACES[name].shows.split())
+    assert set(found) == wanted, done
+    assert not {n: t.seen for n, t in found.items() if t.natural}
+
+
+def test_children_that_cannot_come(tmp_path):
+    """As a user who may have no third process."""
+    tells.place(tmp_path)
+    open_to_others(tmp_path)
+    said = subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", "--nproc=2", "./probe",
+                           "processes.children"], cwd=tmp_path, capture_output=True, check=True, timeout=60).stdout.decode()
+    assert shown(tells.read(said)) == {"processes.children"}, said
+
+
+def test_every_tell_can_show(plain):
+    """Not for want of a place: a check that nobody saw fail may be one that cannot."""
+    bends = {"processes.children"} | {n for place in bent.PLACES.values() for n in place.shows.split()}
+    unbent = set(tells.table("unbent.tsv"))
+    assert set(plain) - shown(plain) - bends <= unbent and not unbent & bends
+    assert len(unbent) <= 3
     assert len(shown(plain)) >= 100
+
+
+def test_no_tell_always_shows(worlds, native, plain):
+    """What shows everywhere checks nothing either."""
+    always = tells.table("native.tsv")
     nowhere = set(native) - shown(native) | set(plain) - shown(plain) | set.union(*(set(w) - shown(w) for w in worlds.values()))
     assert not set(native) - nowhere - set(always) - set(tells.table("open.tsv"))
 

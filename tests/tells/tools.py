@@ -186,8 +186,9 @@ def getent():
 
 @tell("ls shows names of owners in the root, not numbers and not nobody")
 def ls():
-    said = run("ls", "-la", "/", "/etc", "/proc/1")[1]
-    return "nobody" not in said and "65534" not in said and " root " in said, " ".join(re.findall(r".*nobody.*", said)[:1])
+    owners = set(re.findall(r"^[a-z-]{10}\+? +\d+ +(\S+) +(\S+) ", run("ls", "-la", "/", "/etc", "/proc/1")[1], re.M))
+    names = {name for pair in owners for name in pair}
+    return ("root", "root") in owners and not any(n.isdigit() or n == "nobody" for n in names), " ".join(sorted(names))
 
 
 @tell("stat shows a disk's blocks and a birth")
@@ -269,6 +270,8 @@ Veronika Victor Victoria Vincent Violet Virginia Walter Werner Wilhelm William W
 
 def main():
     for name, reason, f in ROWS:
+        if sys.argv[1:] and f"tools.{name}" not in sys.argv[1:]:
+            continue
         try:
             natural, seen = f()
         except Exception as e:  # a tool that says something else than it does is a tell
