@@ -9,6 +9,7 @@
 int main(int argc, char **argv)
 {
     const uint64_t page = 4096;
+    const int64_t start = 1800000000; /* any: numbers of today have one length */
     aq_seed seed = aq_seed_of_text("0");
     aq_arena *a = aq_arena_new();
     const aq_decoys *d = NULL;
@@ -16,7 +17,7 @@ int main(int argc, char **argv)
     uint64_t room = 0, large = 0;
     FILE *to = argc == 2 ? fopen(argv[1], "w") : NULL;
 
-    if (!to || aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, 0, NULL, &d, &err) < 0) {
+    if (!to || aq_decoys_make(a, aq_pack_builtin(), &seed, AQ_SIDE_A, start, NULL, &d, &err) < 0) {
         fprintf(stderr, "gen-room: %s\n", to ? err.text : "usage: gen-room OUT");
         return 1;
     }

@@ -31,9 +31,19 @@ static const char *const place_words[] = {[AQ_PLACE_ENV] = "environment",
 
 /* ---- JSON ---- */
 
+/* A value that is no text is shown in hex. */
+static bool is_bytes(const aq_decoy *d)
+{
+    return memchr(d->value, '\0', d->len) || !aq_utf8_valid(d->value, d->len);
+}
+
 static json_t *decoy_json(const aq_decoy *d)
 {
-    json_t *places = json_array();
+    json_t *places = json_array(), *all;
+    aq_auto_buf hex = {0};
+
+    if (is_bytes(d))
+        aq_hex(d->value, d->len, &hex);
 
     for (size_t i = 0; i < d->place_count; i++) {
         const aq_place *p = &d->places[i];
@@ -44,8 +54,11 @@ static json_t *decoy_json(const aq_decoy *d)
             json_object_set_new(place, "line", json_integer(p->line));
         json_array_append_new(places, place);
     }
-    return json_pack("{s:s, s:s, s:s, s:o}", "name", d->name, "grade", aq_grade_name(d->grade),
-                     "value", d->value, "places", places);
+    all = json_pack("{s:s, s:s, s:s, s:o}", "name", d->name, "grade", aq_grade_name(d->grade),
+                    "value", hex.len ? aq_buf_str(&hex) : d->value, "places", places);
+    if (hex.len)
+        json_object_set_new(all, "encoding", json_string("hex"));
+    return all;
 }
 
 static json_t *file_json(const aq_decoy_file *f)
@@ -104,10 +117,20 @@ static const char *value_of(const aq_decoys *d, const char *name)
 /* The first line of a value, and no more than fits. */
 static void add_short(aq_buf *out, const aq_decoy *d)
 {
-    size_t line = strcspn(d->value, "\n"), n = line < SHOWN ? line : SHOWN - 1;
-    bool cut = n < d->len;
+    aq_auto_buf hex = {0};
+    const char *text = d->value;
+    size_t len = d->len, line, n;
+    bool cut;
 
-    aq_buf_add(out, d->value, n);
+    if (is_bytes(d)) {
+        aq_hex(d->value, d->len, &hex);
+        text = aq_buf_str(&hex);
+        len = hex.len;
+    }
+    line = strcspn(text, "\n");
+    n = line < SHOWN ? line : SHOWN - 1;
+    cut = n < len;
+    aq_buf_add(out, text, n);
     aq_buf_addf(out, "%s%*s", cut ? "…" : "", (int)(SHOWN - n - cut), "");
 }
 

@@ -38,14 +38,14 @@ typedef enum aq_place_kind {
 typedef struct aq_place {
     aq_place_kind kind;
     const char *where; /* variable, path or fact */
-    uint32_t line;     /* of a file, from 1; else 0 */
+    uint32_t line;     /* of a text file, from 1; else 0 */
     uint32_t offset;   /* of the first byte in the value, file or path */
 } aq_place;
 
 typedef struct aq_decoy {
     const char *name; /* "aws.secret_access_key"; the same in every world */
     aq_grade grade;
-    const char *value; /* terminated; never has a NUL inside */
+    const char *value; /* terminated; only one that is no text has a NUL inside */
     size_t len;
     const aq_place *places;
     size_t place_count;

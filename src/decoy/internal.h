@@ -59,6 +59,7 @@ int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *er
 int aq_value_crc62(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_aws_key(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_macaroon(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_luhn(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_wif(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_value_bip39(const aq_making *m, aq_buf *out, aq_err *err);
 const aq_pack_list *aq_find_list(const aq_pack *pack, const char *name); /* NULL: there is none */
@@ -91,6 +92,11 @@ const char *aq_processor_variant(const aq_processor *p);
 
 /* login.c */
 int aq_value_login(const aq_making *m, aq_buf *out, aq_err *err);
+
+/* browser.c */
+int aq_value_chrome_seal(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_nss_store(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_value_nss_login(const aq_making *m, aq_buf *out, aq_err *err);
 
 /* keys.c */
 void aq_key_seed(const aq_draws *d, const char *key, uint8_t out[static 32]);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
+#include "decoy/database.h"
 #include "decoy/internal.h"
 
 /* A decoy that stands in another one. */
@@ -384,6 +386,88 @@ static void make_large(maker *k, const aq_pack_file *row, aq_decoy_file *f)
     f->len = row->size;
 }
 
+/* ---- databases ---- */
+
+/* What is made of bytes stands in the text of a database in hex. */
+static bool makes_bytes(const maker *k, uint32_t decoy)
+{
+    uint32_t f = k->pack->decoys[decoy].function;
+
+    return f == AQ_FUNCTION_CHROME_SEAL || f == AQ_FUNCTION_NSS_STORE;
+}
+
+/* Where a decoy of the text stands in the file: wherever the writer copied all of it. */
+static void place_copies(maker *k, uint32_t decoy, uint32_t at, const aq_buf *copied,
+                         aq_place place)
+{
+    const aq_copied *all = (const void *)copied->data;
+    uint32_t scale = makes_bytes(k, decoy) ? 2 : 1, len = (uint32_t)k->values[decoy].len;
+
+    for (size_t i = 0; i < copied->len / sizeof *all; i++)
+        if (all[i].hex == (scale == 2) && at >= all[i].from &&
+            (at - all[i].from) / scale + len <= all[i].len) {
+            place.offset = all[i].to + (at - all[i].from) / scale;
+            add_spot(k, decoy, place);
+        }
+}
+
+/* Decoys as they are or in hex, and what stands between them. */
+static int spell(maker *k, aq_template t, aq_buf *out)
+{
+    for (uint32_t i = 0; i < t.count; i++) {
+        const aq_piece *p = &k->pack->pieces[t.first + i];
+        int r = p->kind == AQ_PIECE_DECOY ? make_value(k, p->at) : 0;
+
+        if (r < 0)
+            return r;
+        if (p->kind != AQ_PIECE_DECOY)
+            aq_buf_add(out, pooled(k, p->at), p->len);
+        else if (makes_bytes(k, p->at))
+            aq_hex(k->values[p->at].text, k->values[p->at].len, out);
+        else
+            aq_buf_add(out, k->values[p->at].text, k->values[p->at].len);
+    }
+    return 0;
+}
+
+static int make_database(maker *k, const aq_pack_file *row, aq_decoy_file *f)
+{
+    aq_auto_buf text = {0}, copied = {0};
+    aq_stream chance = aq_stream_of(k->draws.pair, pooled(k, row->source));
+    int r = spell(k, row->body, &text);
+    aq_database d = {.text = aq_buf_str(&text), .start = k->out->start, .chance = &chance};
+    uint32_t at = 0;
+
+    aq_buf_clear(&k->scratch);
+    if (r == 0 && (r = aq_database_make(&d, &k->scratch, &copied, k->err)) < 0)
+        return aq_err_within(k->err, "%s", f->path);
+    for (uint32_t i = 0; i < row->body.count && r == 0; i++) {
+        const aq_piece *p = &k->pack->pieces[row->body.first + i];
+
+        if (p->kind == AQ_PIECE_DECOY)
+            place_copies(k, p->at, at, &copied,
+                         (aq_place){.kind = AQ_PLACE_FILE, .where = f->path});
+        at += p->kind != AQ_PIECE_DECOY
+                  ? p->len
+                  : (uint32_t)k->values[p->at].len * (makes_bytes(k, p->at) ? 2 : 1);
+    }
+    return r;
+}
+
+/* What stands in it is in the scratch buffer. */
+static int keep_content(maker *k, aq_decoy_file *f)
+{
+    if (k->scratch.len > AQ_DECOY_FILE)
+        return aq_fail(k->err, -EFBIG, "%s has more than %d bytes", f->path, AQ_DECOY_FILE);
+    f->data = aq_arena_strndup(k->arena, aq_buf_str(&k->scratch), k->scratch.len);
+    f->len = k->scratch.len;
+    k->bytes += f->len;
+    if (k->bytes > AQ_DECOY_WORLD)
+        return aq_fail(k->err, -EFBIG, "the files of the world have more than %d bytes",
+                       AQ_DECOY_WORLD);
+    return 0;
+}
+
 static int make_file(maker *k, const aq_pack_file *row)
 {
     aq_decoy_file f = {.mode = row->mode, .folder = row->kind == AQ_ROW_FOLDER};
@@ -405,19 +489,16 @@ static int make_file(maker *k, const aq_pack_file *row)
         return r;
     if (row->kind == AQ_ROW_LARGE)
         make_large(k, row, &f);
-    if (row->kind == AQ_ROW_FILE) {
-        at = (aq_place){.kind = AQ_PLACE_FILE, .where = f.path};
-        if ((r = expand(k, row->body, at, AQ_DECOY_FILE)) < 0)
-            return r;
-        f.data = aq_arena_strndup(k->arena, aq_buf_str(&k->scratch), k->scratch.len);
-        f.len = k->scratch.len;
-        k->bytes += f.len;
-        if (k->bytes > AQ_DECOY_WORLD)
-            return aq_fail(k->err, -EFBIG, "the files of the world have more than %d bytes",
-                           AQ_DECOY_WORLD);
-    }
-    add_file(k, f);
-    return 0;
+    at = (aq_place){.kind = AQ_PLACE_FILE, .where = f.path};
+    if (row->kind == AQ_ROW_FILE)
+        r = expand(k, row->body, at, AQ_DECOY_FILE);
+    else if (row->kind == AQ_ROW_DATABASE)
+        r = make_database(k, row, &f);
+    if (r == 0 && (row->kind == AQ_ROW_FILE || row->kind == AQ_ROW_DATABASE))
+        r = keep_content(k, &f);
+    if (r == 0)
+        add_file(k, f);
+    return r;
 }
 
 /* ---- histories ---- */

@@ -478,7 +478,7 @@ static int file_row(reader *r, aq_row_kind kind)
     f.source = pool_add(r->m, path, len);
     if ((e = take_template(r, false, &f.path)) < 0 || (e = put_row(r, FILES, &f, &at)) < 0)
         return e;
-    if (kind == AQ_ROW_FILE || kind == AQ_ROW_HISTORY)
+    if (kind != AQ_ROW_FOLDER && kind != AQ_ROW_LARGE)
         r->open = FILES;
     r->current = at;
     return 0;
@@ -540,6 +540,7 @@ static int close_open(reader *r)
 
 static int row(reader *r)
 {
+    static const char *const files[] = {"file", "folder", "large", "history", "database"};
     const char *word;
     size_t len;
     int e = close_open(r);
@@ -547,23 +548,19 @@ static int row(reader *r)
     if (e < 0)
         return e;
     take_word(r, &word, &len);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (len == strlen(files[i]) && memcmp(word, files[i], len) == 0)
+            return file_row(r, (aq_row_kind)i);
     if (len == 5 && memcmp(word, "decoy", 5) == 0)
         return decoy_row(r);
     if (len == 3 && memcmp(word, "env", 3) == 0)
         return named_row(r, ENV);
     if (len == 4 && memcmp(word, "fact", 4) == 0)
         return named_row(r, FACTS);
-    if (len == 4 && memcmp(word, "file", 4) == 0)
-        return file_row(r, AQ_ROW_FILE);
-    if (len == 6 && memcmp(word, "folder", 6) == 0)
-        return file_row(r, AQ_ROW_FOLDER);
-    if (len == 5 && memcmp(word, "large", 5) == 0)
-        return file_row(r, AQ_ROW_LARGE);
-    if (len == 7 && memcmp(word, "history", 7) == 0)
-        return file_row(r, AQ_ROW_HISTORY);
     if (len == 4 && memcmp(word, "list", 4) == 0)
         return list_row(r);
-    return wrong(r, "a row begins with decoy, env, fact, file, folder, large, history or list");
+    return wrong(
+        r, "a row begins with decoy, env, fact, list, file, folder, large, history or database");
 }
 
 /* Names and values go to terminals and into JSON. */

@@ -86,11 +86,14 @@ typedef struct aq_pack_named {
     aq_template text;
 } aq_pack_named;
 
-typedef enum aq_row_kind {
-    AQ_ROW_FILE,
-    AQ_ROW_FOLDER,
-    AQ_ROW_LARGE,   /* a file of `size` bytes that its key says, and nobody writes before he must */
-    AQ_ROW_HISTORY, /* of a project: what its .git holds */
+typedef enum aq_row_kind { /* in the order of their words in pack.c */
+                           AQ_ROW_FILE,
+                           AQ_ROW_FOLDER,
+                           AQ_ROW_LARGE,    /* a file of `size` bytes that its key says, and nobody
+                                               writes before he must */
+                           AQ_ROW_HISTORY,  /* of a project: what its .git holds */
+                           AQ_ROW_DATABASE, /* a file of SQLite; the lines say its tables and rows
+                                             */
 } aq_row_kind;
 
 typedef struct aq_pack_file {

