@@ -133,3 +133,8 @@ int aq_key_certificate(const aq_making *m, aq_buf *out, aq_err *err);
 /* pgp.c */
 int aq_key_pgp_private(const aq_making *m, aq_buf *out, aq_err *err);
 int aq_key_pgp_fingerprint(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_pgp_point(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_pgp_secret(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_pgp_keygrip(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_pgp_keybox(const aq_making *m, aq_buf *out, aq_err *err);
+int aq_key_pgp_trust(const aq_making *m, aq_buf *out, aq_err *err);

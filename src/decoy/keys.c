@@ -205,6 +205,11 @@ int aq_function_apply(aq_function f, const aq_making *m, aq_buf *out, aq_err *er
         [AQ_FUNCTION_CERTIFICATE] = aq_key_certificate,
         [AQ_FUNCTION_PGP_PRIVATE] = aq_key_pgp_private,
         [AQ_FUNCTION_PGP_FINGERPRINT] = aq_key_pgp_fingerprint,
+        [AQ_FUNCTION_PGP_POINT] = aq_key_pgp_point,
+        [AQ_FUNCTION_PGP_SECRET] = aq_key_pgp_secret,
+        [AQ_FUNCTION_PGP_KEYGRIP] = aq_key_pgp_keygrip,
+        [AQ_FUNCTION_PGP_KEYBOX] = aq_key_pgp_keybox,
+        [AQ_FUNCTION_PGP_TRUST] = aq_key_pgp_trust,
     };
 
     return all[f](m, out, err);

@@ -282,6 +282,37 @@ def test_pgp(world, tmp_path):
         subprocess.run(["gpgconf", "--kill", "all"], env=env, capture_output=True)
 
 
+@pytest.mark.skipif(not shutil.which("gpg"), reason="no gpg")
+def test_keyring(world, tmp_path):
+    """GnuPG finds the key in its own files, as its owner's, and signs with it; it is the one that git signs with."""
+    home = tmp_path / "g"
+    home.mkdir(mode=0o700)
+    below = world.home + "/.gnupg/"
+    for path, f in world.files.items():
+        if path.startswith(below) and "/backup" not in path:
+            to = home / path.removeprefix(below)
+            to.mkdir(mode=0o700) if f["kind"] == "folder" else to.write_bytes(world.file(path))
+    env = {**os.environ, "GNUPGHOME": str(home)}
+    before = {p: p.read_bytes() for p in home.rglob("*") if p.is_file()}
+    try:
+        done = subprocess.run(["gpg", "--batch", "-K", "--with-colons"], env=env, capture_output=True, timeout=60)
+        assert done.returncode == 0 and not done.stderr, done.stderr  # nothing is made, mended or missed
+        rows = [line.split(":") for line in done.stdout.decode().splitlines()]
+        field = {row[0]: row[9] for row in rows if row[0] != "sec"}
+        assert (field["fpr"], field["grp"]) == (world["pgp.fingerprint"], world["pgp.keygrip"])
+        assert field["uid"] == world["pgp.user_id"] and [row[1] for row in rows if row[0] == "uid"] == ["u"]
+        config = tmp_path / "gitconfig"
+        config.write_bytes(world.file(".gitconfig"))
+        assert run("git", "config", "-f", config, "user.signingkey").decode().strip() == field["fpr"]
+        signed = run("gpg", "--batch", "-u", field["fpr"], "--clearsign", input=b"hello\n", env=env)
+        run("gpg", "--batch", "--verify", input=signed, env=env)
+        run("gpg", "--batch", "--check-trustdb", env=env)
+        assert b"sig!3" in run("gpg", "--batch", "--check-signatures", env=env)
+    finally:
+        subprocess.run(["gpgconf", "--kill", "all"], env=env, capture_output=True)
+    assert all(p.read_bytes() == was for p, was in before.items() if p.name != "pubring.kbx")
+
+
 # ---- files that their tools read ----
 
 

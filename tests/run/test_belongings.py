@@ -56,6 +56,13 @@ KINDS = {"jpg": "JPEG image data, JFIF", "pdf": "PDF document, version 1.5", "zi
          "mp3": "Audio file with ID3"}
 
 
+@pytest.mark.parametrize("side", "AB")
+def test_the_key_that_git_names_is_there(aquarium, tmp_path, side):
+    text = inside(aquarium, tmp_path, "gpg -K --with-colons | grep ^fpr; git config --global user.signingkey; gpgconf --kill all", side)
+    listed, named = text.split()[:2]
+    assert listed.split(":")[9] == named and len(named) == 40
+
+
 def test_large_files_are_what_they_are_called(aquarium, tmp_path):
     text = inside(aquarium, tmp_path, "cd; find . -size +300k -type f | sort | xargs -d '\\n' file; "
                                       "for z in Downloads/*.zip; do python3 -m zipfile -t $z; done")

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "7849ae6bf0b2131e3f25493a18d345f9c4ffc5de6bba349e46a36df219bb3d08"
+#define GOLDEN "c85cdf26d5722ea5ff43bfb1e8ff15d897fdc57d55353ad4deeb0c243451c4b5"
 
 enum { PAIRS = 1000, START = 1800000000, ABBREVIATED = 10 };
 
