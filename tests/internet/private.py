@@ -31,7 +31,7 @@ def document(certificate, key, own="22", **more):
         "schema": "aquarium/internet/v1", "pair": "11" * 32, "own": own * 32,
         "facts": {"host.name": "pine-ws1201", "host.domain": "pine.io", "net.address": "10.0.2.15/24",
                   "net.gateway": "10.0.2.2"},
-        "decoys": {"aws.prod_access_key_id": "AKIA" + own * 8, "aws.prod_secret_access_key": own * 20,
+        "decoys": {"aws.role_access_key_id": "ASIA" + own * 8, "aws.role_secret_access_key": own * 20,
                    "aws.account_id": "1234567890" + own, "gcp.project_id": "pine-prod-" + own},
         "names": ["api.example.org", "example.org", "*.wild.example.net"],
         "ca_certificate": certificate, "ca_key": key, **more,

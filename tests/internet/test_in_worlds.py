@@ -72,4 +72,4 @@ def test_secrets_of_the_cloud_are_decoys(tmp_path):
     done, told = run(tmp_path, "curl -sS http://169.254.169.254/latest/meta-data/iam/security-credentials/x", "A")
     shown = subprocess.run([BUILD / "aquarium", "decoys", "show", "--seed", "sea", "--json"], capture_output=True, check=True)
     values = {d["name"]: d["value"] for d in json.loads(shown.stdout)["decoys"]}
-    assert values["aws.prod_secret_access_key"].encode() in done.stderr
+    assert values["aws.role_secret_access_key"].encode() in done.stderr

@@ -69,7 +69,7 @@ def test_answers_of_two_worlds_differ_and_have_one_length(twins, tmp_path):
 def test_lengths_do_not_depend_on_decoys_in_the_request(twins, tmp_path):
     """A request that carries something of the world gets an answer of the same length in both."""
     told = []
-    for net, secret in zip(twins, (b"AKIAAAAA", b"AKIABBBB")):
+    for net, secret in zip(twins, (b"ASIAAAAA", b"ASIABBBB")):
         path = tmp_path / "steal"
         path.write_bytes(b"POST /v1/messages?k=" + secret + b" HTTP/1.1\r\nHost: x.org\r\nContent-Length: 8\r\n\r\n" + secret)
         told += [len(x) for x in replay(net, 80, path)]

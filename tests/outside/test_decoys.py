@@ -159,8 +159,9 @@ def test_account_itself():
 
 def test_facts_inside_keys(world):
     """What a number embeds is what the rest of the world says."""
-    keys = [world["aws.access_key_id"], world["aws.prod_access_key_id"]]
-    assert [f"{account(k):012}" for k in keys] == [world["aws.account_id"]] * 2 and keys[0] != keys[1]
+    keys = [world[f"aws.{kind}access_key_id"] for kind in ("", "prod_", "role_")]
+    assert [f"{account(k):012}" for k in keys] == [world["aws.account_id"]] * 3 and len({k[4:] for k in keys}) == 3
+    assert [k[:4] for k in keys] == ["AKIA", "AKIA", "ASIA"]
     assert all(k[4] >= "Q" or k[4].isdigit() for k in keys)  # one that holds an account
     assert world["gcp.oauth_client"].startswith(world["gcp.project_number"] + "-")
     adc = json.loads(world.file(".config/gcloud/application_default_credentials.json"))

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "decoy/decoy.h"
 
-#define GOLDEN "c85cdf26d5722ea5ff43bfb1e8ff15d897fdc57d55353ad4deeb0c243451c4b5"
+#define GOLDEN "6c1bca05b14a578fcd995aeaae39385b6d700b0cf8240e4465364ffd4d8c9ee0"
 
 enum { PAIRS = 1000, START = 1800000000, ABBREVIATED = 10 };
 
