@@ -32,7 +32,8 @@ typedef struct aq_number {
 typedef struct aq_stamp {
     uint64_t ino;
     int64_t read, written, changed, born;
-    bool used, gone; /* gone: its last name was removed, the slot may be taken when all are */
+    bool used, gone; /* gone: its last name was removed */
+    bool held;       /* but somebody has it open still */
 } aq_stamp;
 
 static const int64_t AQ_TIME_OWN = INT64_MIN;

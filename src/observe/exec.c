@@ -67,8 +67,13 @@ aq_step aq_try_exec(aq_tracer *t, aq_task *k)
     fd = l->path_len ? aq_resolve_handle(t, k, dir, l->path, true) : -1;
     if (fd < 0)
         return AQ_STEP_RUN;
-    if (!aq_resolve_base(t, k, fd)) /* it may name another, which the kernel opens */
+    if (!aq_resolve_base(t, k, fd)) { /* it may name another, which the kernel opens */
+        char name[2 * AQ_PATH];
+
         aq_home_make(t);
+        aq_resolve(t, k, dir, l->path, true, name, sizeof name);
+        aq_large_needed(t, k, name, false);
+    }
     if (faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) != 0 && errno == EACCES &&
         faccessat(fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
         return aq_refuse(k, EACCES, "unreadable.refused");

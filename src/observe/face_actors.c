@@ -188,11 +188,27 @@ static bool turn_kernel(aq_tracer *t, aq_task *k, aq_look *l, char *ret, size_t 
     return t->strayed = true;
 }
 
+/* What the host's kernel alone has in /proc. The folder that a path begins at may say so, or a way
+ * that winds. */
+static bool is_of_host(aq_tracer *t, aq_task *k, const aq_look *l, char *ret, size_t cap)
+{
+    static const char *const words[] = {"config.gz", "irq",   "ext4", "jbd2", "xfs",
+                                        "nfsd",      "btrfs", "pci",  "scsi", "asound"};
+    bool may_be = *l->path >= '0' && *l->path <= '9';
+
+    for (size_t i = 0; i < sizeof words / sizeof *words && !may_be; i++)
+        may_be = strstr(l->path, words[i]) != NULL;
+    snprintf(ret, cap, "%s", l->name);
+    if (may_be && !*ret)
+        aq_resolve(t, k, l->dir, l->path, true, ret, cap);
+    return aq_veil_of_host(ret);
+}
+
 aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
 {
     int at = path_argument(k->nr);
     const aq_veil_actor *a;
-    char path[AQ_PATH + 64], other[AQ_PATH + 64];
+    char path[2 * AQ_PATH], other[AQ_PATH + 64];
     aq_look *l;
 
     k->alias = false;
@@ -203,6 +219,8 @@ aq_step aq_actors_attempt(aq_tracer *t, aq_task *k)
         return AQ_STEP_RUN;
     if (t->plan.machine && turn_kernel(t, k, l, other, sizeof other))
         return give(k, at, other, *l->name ? l->name : l->path);
+    if (t->plan.machine && is_of_host(t, k, l, path, sizeof path)) /* as if it were not there */
+        return give(k, at, "/proc/-", path);
     if (!whole_path(t, k, l, path, sizeof path))
         return AQ_STEP_RUN;
     a = aq_veil_actor_at(path);

@@ -13,6 +13,7 @@
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
 #include "veil/kernel.h"
+#include "veil/veil.h"
 
 enum {
     LINK = 64,              /* a text with a number is shorter */
@@ -101,12 +102,28 @@ aq_step aq_after_cwd(aq_tracer *t, aq_task *k, long *result)
     return AQ_STEP_RUN;
 }
 
+/* "/home/ada/#4194567 (deleted)": a file without a name is called by its number. */
+static bool name_unnamed(aq_tracer *t, aq_task *k, const aq_look *l, const char *text,
+                         char ret[static AQ_PATH])
+{
+    size_t len = strlen(text), at;
+    struct stat s;
+
+    if (*text != '/' || !strstr(text, "/#") ||
+        fstatat(aq_resolve_root(t, k), l->name + 1, &s, 0) != 0)
+        return false;
+    at = aq_veil_unnamed(text, len, (uint64_t)s.st_ino);
+    return at && snprintf(ret, AQ_PATH, "%.*s%llu (deleted)", (int)at, text,
+                          (unsigned long long)aq_disk_inode(t, text, (uint64_t)s.st_dev,
+                                                            (uint64_t)s.st_ino)) < AQ_PATH;
+}
+
 /* What is too long for the program's room is cut, so the whole is asked for once more. */
 aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
 {
     static const char nothing[LINK];
     uint64_t into, room = link_room(k, &into);
-    char text[LINK + 1], shown[LINK];
+    char text[AQ_PATH], shown[AQ_PATH];
     const aq_look *l;
     ssize_t n;
     size_t len;
@@ -118,15 +135,15 @@ aq_step aq_after_readlink(aq_tracer *t, aq_task *k, long *result)
         return AQ_STEP_RUN;
     if (t->strayed && show_elsewhere(k, into, result))
         return AQ_STEP_RUN;
-    n = readlinkat(aq_resolve_root(t, k), l->name + 1, text, LINK);
+    n = readlinkat(aq_resolve_root(t, k), l->name + 1, text, sizeof text - 1);
     if (n < 0) {
         n = *result < LINK ? *result : LINK;
         n = aq_tracee_read(k, into, text, (size_t)n);
     }
-    if (n <= 0 || n >= LINK)
+    if (n <= 0)
         return AQ_STEP_RUN;
     text[n] = '\0';
-    if (!translate(t, text, shown))
+    if (!(n < LINK && translate(t, text, shown)) && !name_unnamed(t, k, l, text, shown))
         return AQ_STEP_RUN;
     len = strlen(shown) < room ? strlen(shown) : (size_t)room;
     if (k->saved_count > 0)

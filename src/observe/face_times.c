@@ -1,6 +1,7 @@
 /* The times of files, as the virtual clock has them; see disk.h for why they are kept and not
  * translated. Only inodes of the writable places can change, and those numbers are never given
  * twice. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,14 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
+#include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "observe/disk.h"
 #include "veil/dates.h"
 
 enum {
     STAMPS = 1 << 17, /* more than a world may have files; the rest is for files that are gone */
+    MANY = 1 << 12,   /* slots, from which on it is worth the while to look what is gone */
 };
 static const int64_t second = 1000000000, minute = 60 * second, day = 86400 * second;
 
@@ -39,14 +42,15 @@ static aq_stamp *slot_of(aq_stamp *table, uint32_t cap, uint64_t ino)
             return &table[i];
 }
 
-/* Copies what is still of use; what is gone stays while there is room for it. */
+/* Copies what is still of use; with `drop` nothing that is gone for good. */
 static void rebuild(aq_disk *f, uint32_t cap, bool drop)
 {
     aq_stamp *more = aq_alloc(cap * sizeof *more);
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < f->stamp_cap; i++)
-        if (f->stamp[i].used && !(drop && f->stamp[i].gone)) {
+        if (f->stamp[i].used && !(drop && f->stamp[i].gone && !f->stamp[i].held)) {
+            f->stamp[i].held = false;
             *slot_of(more, cap, f->stamp[i].ino) = f->stamp[i];
             kept++;
         }
@@ -63,6 +67,46 @@ static aq_stamp *find(const aq_disk *f, uint64_t ino)
     return s && s->used ? s : NULL;
 }
 
+/* Marks what this task has open. */
+static void hold_open(aq_tracer *t, aq_task *k)
+{
+    char path[64];
+    struct dirent *e;
+    struct stat s;
+    DIR *d;
+
+    snprintf(path, sizeof path, "%s/%d/fd", aq_process_proc(), k->tid);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL)
+        if (fstatat(dirfd(d), e->d_name, &s, 0) == 0 &&
+            aq_disk_in_space(t, k, (uint64_t)s.st_dev)) {
+            aq_stamp *one = find(t->disk, (uint64_t)s.st_ino);
+
+            if (one)
+                one->held = true;
+        }
+    if (d)
+        closedir(d);
+}
+
+/* For one more. A program that makes and removes files for ever must not cost us more and more:
+ * what has no name, and is open nowhere, nobody can ask about. */
+static void make_room(aq_tracer *t)
+{
+    aq_disk *f = t->disk;
+
+    if (f->stamps * 2 < f->stamp_cap)
+        return;
+    if (f->stamp_cap >= MANY) {
+        for (aq_task *k = t->tasks; k; k = k->next)
+            if (k->tid == k->proc->pid || k->proc->split)
+                hold_open(t, k);
+        rebuild(f, f->stamp_cap, true);
+    }
+    if (f->stamps * 4 >= f->stamp_cap && f->stamp_cap < 2 * STAMPS)
+        rebuild(f, f->stamp_cap ? 2 * f->stamp_cap : 256, false);
+}
+
 /* NULL: no more fit. */
 static aq_stamp *stamp_of(aq_tracer *t, aq_task *k, uint64_t ino)
 {
@@ -71,14 +115,11 @@ static aq_stamp *stamp_of(aq_tracer *t, aq_task *k, uint64_t ino)
 
     if (s)
         return s;
-    if (f->stamps == STAMPS)
-        rebuild(f, f->stamp_cap, true);
-    if (f->stamps == STAMPS) {
+    make_room(t);
+    if (f->stamps >= STAMPS) {
         aq_disk_full(t, k, "times of files");
         return NULL;
     }
-    if (f->stamps * 2 >= f->stamp_cap)
-        rebuild(f, f->stamp_cap ? 2 * f->stamp_cap : 256, false);
     s = slot_of(f->stamp, f->stamp_cap, ino);
     *s = (aq_stamp){.ino = ino,
                     .used = true,

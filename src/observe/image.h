@@ -23,6 +23,7 @@ typedef struct aq_image {
     aq_span parts[AQ_IMAGE_PARTS]; /* of the program, when it lies where the kernel decided */
     int count;
     bool strange; /* it has more */
+    bool crowded; /* something has a fixed place where the stack may go */
 } aq_image;
 
 /* slide.c: how places in memory are moved, by the seed. */

@@ -7,7 +7,8 @@
  *               itself, in place of its exec, which it then makes again)
  *   the stack   is moved down, and every pointer into it that the kernel wrote
  *   the vDSO    goes right above it, as most kernels have it
- *   the program is moved up, when it can be (a program that has a fixed place keeps it)
+ *   the program is moved up, when it can be (a program that has a fixed place keeps it, and where
+ *               that is one that the stack might get the stack keeps its own)
  *   the heap    begins behind the program, and a little further
  *
  * The kernel is told of the new places (PR_SET_MM_MAP), so that /proc says the same. Where it does
@@ -43,8 +44,8 @@ enum {
 
 /* Where the kernel puts a program that has no place of its own, and where nothing else is. */
 static const uint64_t program_low = 0x550000000000, program_high = 0x600000000000;
-/* Room for the stack at its lowest. */
-static const uint64_t stack_room = 0x408000000;
+/* Room for the stack at its lowest, and where it ends. */
+static const uint64_t stack_room = 0x408000000, stack_end = 0x7ffffffff000;
 
 /* Steps of an exec, in aq_task.part. */
 enum { BEGIN, RAISING, RAISED, GIVING_BACK, PLAIN };
@@ -122,6 +123,9 @@ aq_step aq_after_exec(aq_tracer *t, aq_task *k, long *result)
 
 void aq_slide_part(const aq_mapping *m, aq_image *image)
 {
+    if (*m->name != '[' && m->to > stack_end - stack_room && m->from < stack_end &&
+        (image->sp < m->from || image->sp >= m->to))
+        image->crowded = true;
     if (m->from < program_low || m->to > program_high)
         return;
     if (image->count == AQ_IMAGE_PARTS)
@@ -244,7 +248,7 @@ static void draw(aq_tracer *t, aq_task *k, aq_slide *l)
 {
     uint64_t size = l->program.to - l->program.from, align = size ? alignment(k, l) : 0;
 
-    if (k->part == RAISED) {
+    if (k->part == RAISED && !l->image->crowded) {
         l->by_stack = STACK_LEAST + chance(t, k, STACK_BITS) * PAGE;
         l->by_low = chance(t, k, LOW_BITS) * 16;
         l->vdso = above(t, k, l->image, l->by_stack);

@@ -92,16 +92,21 @@ static int take(void *arg, const void *data, size_t len)
     return 0;
 }
 
+static void write_one(const aq_plan_file *f, uint8_t *at)
+{
+    if (sigsetjmp(no_space, 0) == 0)
+        (void)f->say(f, take, &at);
+}
+
 void aq_large_write(const aq_plan *plan, int number)
 {
-    uint8_t *at;
+    const aq_plan_file *f = &plan->files[number];
 
     for (size_t i = 0; i < row_count; i++)
-        if (rows[i].file - plan->files == number && rows[i].at) {
-            at = rows[i].at;
+        if (rows[i].file == f && rows[i].at) {
+            write_one(f, rows[i].at);
+            munmap(rows[i].at, f->len); /* nobody runs a file that somebody could still write */
             rows[i].at = NULL;
-            if (sigsetjmp(no_space, 0) == 0)
-                (void)plan->files[number].say(&plan->files[number], take, &at);
             return;
         }
 }

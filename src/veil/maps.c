@@ -97,6 +97,15 @@ static bool is_clock(const aq_veil_scene *s, const row *r)
            memcmp(r->access, "r--p", 4) == 0;
 }
 
+size_t aq_veil_unnamed(const char *name, size_t len, uint64_t ino)
+{
+    static const char gone[] = " (deleted)";
+    char own[32];
+    size_t n = (size_t)snprintf(own, sizeof own, "/#%" PRIu64 "%s", ino, gone);
+
+    return len > n && *name == '/' && memcmp(name + len - n, own, n) == 0 ? len - n + 2 : 0;
+}
+
 static void add_row(const aq_veil_scene *s, const row *r, aq_buf *ret)
 {
     const char *name = is_clock(s, r) ? "[vvar]" : r->name;
@@ -119,7 +128,11 @@ static void add_row(const aq_veil_scene *s, const row *r, aq_buf *ret)
     if (name_len > 0) {
         used = ret->len - start;
         aq_buf_addf(ret, "%*s", used < NAME_AT ? (int)(NAME_AT - used) : 1, "");
-        aq_buf_add(ret, name, name_len);
+        used = aq_veil_unnamed(name, name_len, r->inode);
+        if (used)
+            aq_buf_addf(ret, "%.*s%" PRIu64 " (deleted)", (int)used, name, inode);
+        else
+            aq_buf_add(ret, name, name_len);
     }
     aq_buf_addc(ret, '\n');
 }

@@ -65,6 +65,9 @@ const aq_veil *aq_veil_of(const char *path, bool actors);
 /* Does it tell of the host's disks, buses or kernel, and of nothing that a machine must have? Such
  * a file is not there; whoever holds one all the same reads nothing. */
 bool aq_veil_of_host(const char *path);
+/* "/tmp/#262 (deleted)": a file of that inode that never had a name. Where the number begins; 0: it
+ * is none. */
+size_t aq_veil_unnamed(const char *name, size_t len, uint64_t ino);
 /* Is its text made of the kernel's? Otherwise that need not be read. */
 bool aq_veil_needs_truth(const aq_veil *v);
 /* Puts what the program sees into `ret`, which is emptied first. */

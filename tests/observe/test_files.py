@@ -521,3 +521,93 @@ for folder in "/tmp/many", os.path.abspath("many"):
 def test_answers_are_looked_at_whole(tmp_path):
     """However much room a program offers, it gets no more at once than was looked at, and no number of the host."""
     assert run(tmp_path, "/usr/bin/python3", "-c", LARGE_LISTS) == "4503 True True True\n" * 4
+
+
+OF_HOST = """
+import json, os, sys
+def how(f, *a):
+    try: f(*a); return 0
+    except OSError as e: return e.errno
+folder, said = os.open("/proc", os.O_RDONLY), {}
+for p in sys.argv[1:]:
+    full = "/proc/" + p
+    said[p] = [how(f, full) for f in (os.stat, os.chdir, os.readlink, os.statvfs, os.listxattr)] + [how(os.open, full, os.O_RDONLY)]
+    said[p] += [2 if not os.access(way + p, 0) else 0 for way in ("/proc/", "/proc/../proc/./", "/proc/self/../", "/proc/self/root/proc/")]
+    said[p] += [2 if not os.access(p, 0, dir_fd=folder) else 0, how(lambda: os.stat(p, dir_fd=folder))]
+    os.chdir("/proc")
+    said[p] += [2 if not os.access(p, 0) else 0, how(os.stat, p), how(os.open, p, os.O_RDONLY), how(os.chdir, p)]
+print(json.dumps(said))
+"""
+
+
+def test_what_only_the_host_has_is_nowhere(tmp_path):
+    """Whichever call asks, and whichever way it takes."""
+    paths = ["config.gz", "bus/pci/devices", "irq/0", "never-there"]
+    paths += [p[len("/proc/"):] for p in glob.glob("/proc/irq/[0-9]*")[:1] + glob.glob("/proc/fs/ext4/*")[:1]]
+    said = json.loads(run(tmp_path, "/usr/bin/python3", "-c", OF_HOST, *paths))
+    assert said == {p: [2] * 16 for p in paths}
+
+
+UNNAMED = """
+import ctypes, json, mmap, os
+said = []
+for d in (os.environ["HOME"], "/tmp", "/var/tmp"):
+    f = os.open(d, os.O_TMPFILE | os.O_RDWR, 0o600)
+    link = f"/proc/self/fd/{f}"
+    said.append([d, os.fstat(f).st_ino, os.readlink(link)])
+    assert ctypes.CDLL(None).linkat(-100, link.encode(), -100, (d + "/now").encode(), 0x400) == 0
+    os.ftruncate(f, 4096)
+    m = mmap.mmap(f, 4096)
+    (row,) = [line.split(None, 5) for line in open("/proc/self/maps") if d + "/#" in line]
+    said[-1] += [os.stat(d + "/now").st_ino, os.readlink(link), int(row[4]), row[5].strip()]
+    g = os.open(d + "/#1", os.O_CREAT | os.O_RDWR); os.unlink(d + "/#1")
+    said[-1].append(os.readlink(f"/proc/self/fd/{g}"))
+print(json.dumps(said))
+"""
+
+
+def test_a_file_without_a_name_is_called_by_its_number(tmp_path):
+    """The one that it shows; a name that looks so is a name."""
+    for folder, number, name, *then, looks_so in python(tmp_path, UNNAMED):
+        assert name == f"{folder}/#{number} (deleted)" and looks_so == f"{folder}/#1 (deleted)"
+        assert then == [number, name, number, name]
+
+
+LARGE = """
+import json, os
+home, said = os.environ["HOME"], {}
+for folder, _, names in os.walk(home):
+    for n in names:
+        p = os.path.join(folder, n)
+        if os.path.getsize(p) > 1 << 20 and len(said) < 3:
+            os.chmod(p, 0o755)
+            try: os.execv(p, ["x"])
+            except OSError as e: said[p] = e.errno
+            with open(p, "wb") as f: f.write(b"#!/bin/sh\\nexit 7\\n")
+            said[p] = [said[p], os.spawnv(os.P_WAIT, p, ["x"])]
+print(json.dumps(said))
+"""
+
+
+def test_a_large_file_can_be_run(tmp_path):
+    """It is no program, unless somebody makes it one; and nobody else has it open."""
+    said = python(tmp_path, LARGE)
+    assert len(said) == 3 and set(map(tuple, said.values())) == {(8, 7)}
+
+
+HELD = """
+import json, os
+def times(f): s = os.fstat(f); return [s.st_ino, s.st_atime_ns, s.st_mtime_ns, s.st_ctime_ns]
+held = os.open("/tmp/held", os.O_CREAT | os.O_RDWR)
+os.unlink("/tmp/held")
+before = times(held)
+for i in range(2500):
+    os.close(os.open("/tmp/f", os.O_CREAT | os.O_RDWR)); os.unlink("/tmp/f")
+print(json.dumps([before, times(held)]))
+"""
+
+
+def test_what_is_open_keeps_its_times(tmp_path):
+    """What is gone is forgotten once there was much of it; this one only lost its name."""
+    before, after = python(tmp_path, HELD)
+    assert before == after

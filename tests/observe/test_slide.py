@@ -145,3 +145,34 @@ def test_programs(place, command):
         pytest.skip(f"{command[0]} is not on this machine")
     for seed in "123":
         run(place, *command, seed=seed)
+
+
+IN_THE_WAY = """
+static char many[(2ul << 30) - 65536];
+static long call(long n, long a, long b) {
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(0L) : "rcx", "r11", "memory");
+    return r;
+}
+void go(void) {
+    int bad = 0;
+    for (unsigned i = 0; i < sizeof many; i += 1 << 16) many[i] = (char)(i >> 16);
+    for (unsigned i = 0; i < sizeof many; i += 1 << 16) bad |= many[i] != (char)(i >> 16);
+    call(231, bad ? 9 : 5, 0);
+}
+__asm__(".globl _start\\n_start: and $-16,%rsp\\n call go\\n");
+"""
+
+
+def test_a_program_with_a_fixed_place_keeps_it(tmp_path):
+    """Eight that fill all the room in which a stack may be put, two gigabytes each."""
+    (tmp_path / "fixed.c").write_text(IN_THE_WAY)
+    for n in range(8):
+        place = 0x7FFFFFF00000 - (n + 1) * (2 << 30) & ~0x1FFFFF
+        subprocess.run(["cc", "-O0", "-mcmodel=large", "-fno-stack-protector", "-nostdlib", "-static", "-no-pie",
+                        f"-Wl,-Ttext-segment={place:#x}", "-o", tmp_path / f"fixed{n}", tmp_path / "fixed.c"], check=True)
+    open_to_others(tmp_path)
+    done = subprocess.run([PROGRAM, "run", "--quarantine", "--seed", "slide", "--quiet", "--", "/bin/sh", "-c",
+                           "for i in 0 1 2 3 4 5 6 7; do ./fixed$i; echo $?; done"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=100)
+    assert done.stdout.split() == ["5"] * 8, done
