@@ -190,36 +190,27 @@ void aq_make_net_datagrams(const aq_veil_scene *s, const char *truth, size_t len
 
 /* ---- neighbours ---- */
 
-static int by_text(const void *x, const void *y)
-{
-    const row *a = x, *b = y;
-    size_t n = a->len < b->len ? a->len : b->len;
-    int r = memcmp(a->line, b->line, n);
-
-    return r ? r : a->len < b->len ? -1 : a->len > b->len;
-}
-
 /* Those that we made known for good look as if they had been heard of ("0x6" is "0x2" and for
  * good). */
 void aq_make_net_arp(const aq_veil_scene *s, const char *truth, size_t len, aq_buf *ret)
 {
     aq_lines l = {truth, truth + len};
-    size_t count = 0, n = 0;
-    aq_auto_free row *rows = collect(truth, len, &count);
-    const char *head = truth;
+    aq_auto_buf rows = {0};
+    const char *line = truth;
+    size_t n = 0;
 
-    (void)s;
-    aq_line_next(&l, &head, &n);
-    aq_buf_add(ret, head, n);
+    aq_line_next(&l, &line, &n);
+    aq_buf_add(ret, line, n);
     aq_buf_addc(ret, '\n');
-    qsort(rows, count, sizeof *rows, by_text);
-    for (size_t i = 0; i < count; i++) {
-        const char *flags = memmem(rows[i].line, rows[i].len, " 0x6 ", 5);
+    aq_make_net_ordered(s, l.at, (size_t)(l.end - l.at), &rows);
+    l = (aq_lines){aq_buf_str(&rows), aq_buf_str(&rows) + rows.len};
+    while (aq_line_next(&l, &line, &n)) {
+        const char *flags = memmem(line, n, " 0x6 ", 5);
         size_t at = ret->len;
 
-        aq_buf_add(ret, rows[i].line, rows[i].len);
+        aq_buf_add(ret, line, n);
         aq_buf_addc(ret, '\n');
         if (flags)
-            ret->data[at + (size_t)(flags - rows[i].line) + 3] = '2';
+            ret->data[at + (size_t)(flags - line) + 3] = '2';
     }
 }
