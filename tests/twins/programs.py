@@ -153,15 +153,18 @@ print(sorted(os.wait() for _ in range(4)))""",
                    "open('/proc/meminfo').read()[:200], open('/proc/self/maps').read())",
 }
 
+GIT = ("git init -q r && cd r && git config user.email a@b && git config user.name n && echo 1 > f && git add f && "
+       "git commit -qm one --author='n <a@b>' && git -c user.name=n -c user.email=a@b clone -q . ../c && "
+       "cd ../c && git log --format='%H %ad'")
+
 SHELL = {
     "bash-pipeline": "bash -c 'for i in 3 1 2; do echo $i; done | sort | tee a | wc -l; cat a; echo $RANDOM $$ $SECONDS'",
     "bash-jobs": "bash -c 'for i in 1 2 3; do (sleep $i; echo $i) & done; wait; trap \"echo t\" TERM; kill -TERM $$; echo e'",
     "find-xargs": "find /usr/share/doc -maxdepth 1 | head -300 | xargs -P 3 -n 20 echo | wc",
     "awk-sed-sort": "seq 2000 | awk '{print $1 % 97, $1}' | sort -k1,1n -k2,2nr | sed -n '1~50p' | md5sum",
     "tar": "tar czf t.tgz -C /usr/share perl5 2>/dev/null; tar tzvf t.tgz | md5sum; md5sum t.tgz; ls -la --time-style=full-iso t.tgz",
-    "git": "git init -q r && cd r && git config user.email a@b && git config user.name n && echo 1 > f && git add f && "
-           "git commit -qm one --author='n <a@b>' && git -c user.name=n -c user.email=a@b clone -q . ../c && "
-           "cd ../c && git log --format='%H %ad'",
+    "git": GIT,
+    "git-plain": "export GIT_CONFIG_GLOBAL=/dev/null; " + GIT,
     "sqlite3": "sqlite3 s.db 'create table t(a,b); insert into t values(1,random()); select * from t; select datetime()'",
     "perl": "perl -e 'print rand, \" \", time, \"\\n\"; my %h = map { $_ => 1 } 1..20; print join(\",\", keys %h), \"\\n\"; "
             "my @k = map { my $p = fork; if (!$p) { exit $_ } $p } 1..3; print wait, $? >> 8, \"\\n\" for @k'",
@@ -303,8 +306,9 @@ SLOW = {"tar", "node-workers", "pip-list", "npm-pack", "java-threads", "java-htt
 # These print what their world's decoys became: names cut to fit, digests over listings with owners. Between worlds their outputs
 # differ, their acts do not.
 TELL_DECOYS = {"ps-top", "ls-recursive"}
-# These work with decoys: a table of names decides when garbage is collected, and in which order authorities are tried.
-USE_DECOYS = {"npm-pack", "java-http"}
+# These work with decoys: a table of names decides when garbage is collected, in which order authorities are tried, and how much
+# memory the names of ~/.gitconfig take.
+USE_DECOYS = {"npm-pack", "java-http", "git"}
 
 # Small programs of tests/twins/acts.c: what few programs do, done on purpose.
 ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd", "sysv", "pi", "robust", "exec-thread", "vfork",
