@@ -72,6 +72,7 @@ def test_long_names(runner):
     assert list(changes.values()).count("U") == 1
 
 
+@pytest.mark.large
 def test_more_than_can_be_told(runner):
     code = DEEP.format(where="/tmp", depth=120, name="n" * 250) + "for i in range(1300): open(f'{i}', 'w').close()"
     said, changes = runner.python(code)
