@@ -13,17 +13,22 @@ typedef struct world {
     aq_proc p, q;
 } world;
 
+/* A process that has opened nothing yet. */
+static void enter(world *w, aq_proc *p, uint32_t ordinal)
+{
+    *p = (aq_proc){.ordinal = ordinal, .world = &w->t, .pidfd = -1};
+    for (int i = 0; i < AQ_FD_SLOTS; i++)
+        p->fds[i].fd = -1;
+}
+
 static void begin(world *w)
 {
     memset(w, 0, sizeof *w);
     w->t.rec = aq_recorder_new("container", "A", &w->out);
     w->t.procs = &w->p;
+    enter(w, &w->p, 0);
+    enter(w, &w->q, 1);
     w->p.next = &w->q;
-    w->q.ordinal = 1;
-    w->p.world = w->q.world = &w->t;
-    w->p.pidfd = w->q.pidfd = -1;
-    for (int i = 0; i < AQ_FD_SLOTS; i++)
-        w->p.fds[i].fd = w->q.fds[i].fd = -1;
 }
 
 static void act(world *w, aq_proc *p, aq_event_kind kind, const char *op, const char *object,
@@ -148,10 +153,9 @@ static void many_processes(void **state)
     (void)state;
     begin(&w);
     for (uint32_t n = 0; n < PROCESSES; n++) {
-        aq_proc p = {.ordinal = n + 2, .world = &w.t, .pidfd = -1};
+        aq_proc p;
 
-        for (int i = 0; i < AQ_FD_SLOTS; i++)
-            p.fds[i].fd = -1;
+        enter(&w, &p, n + 2);
         for (int i = 0; i < EACH; i++) {
             snprintf(name, sizeof name, "/tmp/%d", i);
             act(&w, &p, AQ_EVENT_FILE, "unlink", name, 0, -2);
@@ -174,10 +178,9 @@ static void too_many_summaries(void **state)
     (void)state;
     begin(&w);
     for (uint32_t n = 0; n < PROCESSES; n++) {
-        aq_proc p = {.ordinal = n + 2, .world = &w.t, .pidfd = -1};
+        aq_proc p;
 
-        for (int i = 0; i < AQ_FD_SLOTS; i++)
-            p.fds[i].fd = -1;
+        enter(&w, &p, n + 2);
         for (int i = 0; i < EACH; i++)
             for (int again = 0; again < 3; again++) /* one is shown of each */
                 act(&w, &p, AQ_EVENT_CLOCK, n < PROCESSES / 2 ? "now" : "counter", NULL, i, 0);

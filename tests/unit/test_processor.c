@@ -55,60 +55,69 @@ static void says(const aq_decoys *d, const char *fact, const char *value)
         fail_msg("%s is %s, not %s", fact, text ? text : "not there", value);
 }
 
-static void on_hardware(void **state)
+typedef struct fact {
+    const char *name, *value; /* NULL: it is not told */
+} fact;
+
+/* What a world tells of this processor. */
+static void tells(const char *text, const char *hypervisor, const fact *facts, size_t count)
 {
     aq_arena *a = aq_arena_new();
-    const aq_processor p = processor(hardware, "");
+    const aq_processor p = processor(text, hypervisor);
     const aq_decoys *d = make(a, &p, AQ_SIDE_A);
 
-    (void)state;
-    says(d, "cpu.vendor", "GenuineIntel");
-    says(d, "cpu.model", "A Processor @ 3.00GHz");
-    says(d, "cpu.model_number", "158");
-    says(d, "cpu.mhz", "3000.000"); /* not what some core runs at just now */
-    says(d, "cpu.count", "4");
-    says(d, "cpu.cores", "2");
-    says(d, "cpu.threads", "2");
-    says(d, "cpu.beside", "0");
-    says(d, "cpu.core_step", "4");
-    says(d, "cpu.apic_step", "8");
-    says(d, "cpu.vmx_flags", "vnmi ept");
-    says(d, "cpu.cache_kb", "6144");
-    says(d, "cpu.microcode", NULL); /* the pack's own is no part of this one */
-    says(d, "cpu.power", NULL);
-    says(d, "cache.1.size", "256");
-    says(d, "cache.1.kind", "Unified");
-    says(d, "cache.2.size", NULL);
-    says(d, "machine.hypervisor", NULL);
-    says(d, "machine.vendor", "Dell Inc.");
-    says(d, "net.driver", "e1000e");
-    says(d, "net.virtio", NULL);
+    for (size_t i = 0; i < count; i++)
+        says(d, facts[i].name, facts[i].value);
+    if (*hypervisor)
+        says(d, "net.mac", aq_decoys_find(d, "machine.mac_kvm")->value);
     aq_arena_free(a);
+}
+
+static void on_hardware(void **state)
+{
+    static const fact facts[] = {
+        {"cpu.vendor", "GenuineIntel"},
+        {"cpu.model", "A Processor @ 3.00GHz"},
+        {"cpu.model_number", "158"},
+        {"cpu.mhz", "3000.000"}, /* not what some core runs at just now */
+        {"cpu.count", "4"},
+        {"cpu.cores", "2"},
+        {"cpu.threads", "2"},
+        {"cpu.beside", "0"},
+        {"cpu.core_step", "4"},
+        {"cpu.apic_step", "8"},
+        {"cpu.vmx_flags", "vnmi ept"},
+        {"cpu.cache_kb", "6144"},
+        {"cpu.microcode", NULL}, /* the pack's own is no part of this one */
+        {"cpu.power", NULL},
+        {"cache.1.size", "256"},
+        {"cache.1.kind", "Unified"},
+        {"cache.2.size", NULL},
+        {"machine.hypervisor", NULL},
+        {"machine.vendor", "Dell Inc."},
+        {"net.driver", "e1000e"},
+        {"net.virtio", NULL},
+    };
+
+    (void)state;
+    tells(hardware, "", facts, sizeof facts / sizeof *facts);
 }
 
 static void in_a_guest(void **state)
 {
-    aq_arena *a = aq_arena_new();
-    const aq_processor p = processor(guest, "KVMKVMKVM");
-    const aq_decoys *d = make(a, &p, AQ_SIDE_A);
+    static const fact facts[] = {
+        {"cpu.model", "AMD EPYC"},    {"cpu.mhz", "2596.130"},
+        {"cpu.beside", "1"},          {"cpu.apic_step", "2"},
+        {"cpu.tlb", "3584 4K pages"}, {"cpu.power", "ts"},
+        {"cpu.vmx_flags", NULL},      {"machine.hypervisor", "kvm"},
+        {"machine.vendor", "QEMU"},   {"machine.board", NULL}, /* a row without a text takes away */
+        {"machine.sku", NULL},        {"net.driver", "virtio_net"},
+        {"net.virtio", "yes"}, /* only a row of this variant */
+        {"pci.card", NULL},
+    };
 
     (void)state;
-    says(d, "cpu.model", "AMD EPYC");
-    says(d, "cpu.mhz", "2596.130");
-    says(d, "cpu.beside", "1");
-    says(d, "cpu.apic_step", "2");
-    says(d, "cpu.tlb", "3584 4K pages");
-    says(d, "cpu.power", "ts");
-    says(d, "cpu.vmx_flags", NULL);
-    says(d, "machine.hypervisor", "kvm");
-    says(d, "machine.vendor", "QEMU");
-    says(d, "machine.board", NULL); /* a row without a text takes away */
-    says(d, "machine.sku", NULL);
-    says(d, "net.driver", "virtio_net");
-    says(d, "net.virtio", "yes"); /* only a row of this variant */
-    says(d, "net.mac", aq_decoys_find(d, "machine.mac_kvm")->value);
-    says(d, "pci.card", NULL);
-    aq_arena_free(a);
+    tells(guest, "KVMKVMKVM", facts, sizeof facts / sizeof *facts);
 }
 
 /* Each hypervisor has its machine, one that nobody knows the first. */
