@@ -19,7 +19,7 @@ static const aq_decoys *make(aq_arena *a, const aq_pack *p, aq_side side)
         return NULL;
     }
     for (size_t i = 0; i < d->count; i++)
-        if (strlen(d->decoys[i].value) != d->decoys[i].len)
+        if (d->decoys[i].value[d->decoys[i].len]) /* it may have a NUL inside, but has one behind */
             abort();
     return d;
 }
@@ -46,7 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!x != !y)
         abort();
     for (size_t i = 0; x && i < x->count; i++)
-        if (strcmp(x->decoys[i].value, y->decoys[i].value) != 0)
+        if (x->decoys[i].len != y->decoys[i].len ||
+            memcmp(x->decoys[i].value, y->decoys[i].value, x->decoys[i].len) != 0)
+            abort();
+    for (size_t i = 0; x && i < x->file_count; i++)
+        if (x->files[i].len != y->files[i].len ||
+            (x->files[i].data && memcmp(x->files[i].data, y->files[i].data, x->files[i].len) != 0))
             abort();
     y = make(a, p, AQ_SIDE_B);
     if (x && y)

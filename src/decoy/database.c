@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "decoy/pack.h"
 
 enum {
     PAGE = 4096,
@@ -93,6 +94,7 @@ static int64_t moment(const writer *w, const char *hours)
     enum { HOUR = 3600, SPREAD = 2749, SECOND = 1000000, MORE = 486187 };
     int64_t h = strtoll(hours, NULL, 10);
 
+    h = h > AQ_PACK_HOURS ? AQ_PACK_HOURS : h < -AQ_PACK_HOURS ? -AQ_PACK_HOURS : h;
     return (w->start - 1 - h * HOUR - h * SPREAD % HOUR) * SECOND - llabs(h) * MORE % SECOND;
 }
 
@@ -271,7 +273,7 @@ static int by_fields(const void *a, const void *b)
 {
     const row *x = *(row *const *)a, *y = *(row *const *)b;
 
-    for (size_t i = 0; i < x->count; i++) {
+    for (size_t i = 0; i < x->count && i < y->count; i++) {
         int c = order(&x->field[i], &y->field[i]);
 
         if (c)
@@ -609,7 +611,9 @@ int aq_database_make(const aq_database *d, aq_buf *out, aq_buf *copied, aq_err *
         if (o->kind == KEYED && o->count)
             qsort(o->rows, o->count, sizeof *o->rows, by_fields);
         o->root = add_page(w);
-        r = fill_tree(w, o->root, o->kind, o->rows, o->count);
+        r = out->len > AQ_DECOY_FILE
+                ? aq_fail(err, -EFBIG, "a database of more than %d bytes", AQ_DECOY_FILE)
+                : fill_tree(w, o->root, o->kind, o->rows, o->count);
     }
     if (r == 0 && (r = fill_schema(w)) == 0)
         fill_head(w);

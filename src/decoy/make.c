@@ -391,9 +391,16 @@ static void make_large(maker *k, const aq_pack_file *row, aq_decoy_file *f)
 /* What is made of bytes stands in the text of a database in hex. */
 static bool makes_bytes(const maker *k, uint32_t decoy)
 {
-    uint32_t f = k->pack->decoys[decoy].function;
-
-    return f == AQ_FUNCTION_CHROME_SEAL || f == AQ_FUNCTION_NSS_STORE;
+    switch (k->pack->decoys[decoy].function) {
+    case AQ_FUNCTION_CHROME_SEAL:
+    case AQ_FUNCTION_NSS_STORE:
+    case AQ_FUNCTION_PGP_KEYBOX:
+    case AQ_FUNCTION_PGP_TRUST:
+    case AQ_FUNCTION_LOGIN:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Where a decoy of the text stands in the file: wherever the writer copied all of it. */
@@ -426,6 +433,9 @@ static int spell(maker *k, aq_template t, aq_buf *out)
             aq_hex(k->values[p->at].text, k->values[p->at].len, out);
         else
             aq_buf_add(out, k->values[p->at].text, k->values[p->at].len);
+        if (out->len > 2 * AQ_DECOY_FILE)
+            return aq_fail(k->err, -EFBIG, "the text of a database has more than %d bytes",
+                           2 * AQ_DECOY_FILE);
     }
     return 0;
 }
@@ -451,6 +461,8 @@ static int make_database(maker *k, const aq_pack_file *row, aq_decoy_file *f)
                   ? p->len
                   : (uint32_t)k->values[p->at].len * (makes_bytes(k, p->at) ? 2 : 1);
     }
+    if (r == 0 && k->places > AQ_DECOY_PLACES)
+        r = aq_fail(k->err, -E2BIG, "decoys stand in more than %d places", AQ_DECOY_PLACES);
     return r;
 }
 
