@@ -43,7 +43,8 @@ typedef struct maker {
     aq_decoy_file *files;
     size_t *lengths; /* of the files' paths */
     size_t file_cap;
-    size_t bytes;   /* of all files */
+    size_t bytes; /* of all files */
+    unsigned larges;
     size_t places;  /* of all decoys */
     int64_t uptime; /* seconds */
     aq_buf scratch;
@@ -294,10 +295,31 @@ static void make_machine(maker *k)
 
 /* ---- files ---- */
 
+enum { PART = 255 }; /* bytes of a name, as file systems have it */
+
+/* What the values of decoys made of a path that was good. */
 static bool path_good(const char *path)
 {
-    return path[0] == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../") &&
-           !strchr(path, '\n');
+    for (const char *part = path; *part; part += strcspn(part, "/")) {
+        size_t len = *part == '/' ? strcspn(++part, "/") : 0;
+
+        if (len == 0 || len > PART || (len <= 2 && strspn(part, ".") >= len))
+            return false;
+    }
+    return *path && !strchr(path, '\n');
+}
+
+/* What could not be made: nobody enters a folder that its owner may not use. */
+static int check_file(maker *k, const aq_pack_file *row, const char *path)
+{
+    if (!path_good(path))
+        return aq_fail(k->err, -EINVAL, "%.200s is no good path", path);
+    if (row->kind == AQ_ROW_FOLDER && (row->mode & 0700) != 0700)
+        return aq_fail(k->err, -EINVAL, "the folder %.200s is closed to its owner: mode %04o", path,
+                       row->mode);
+    if (row->kind == AQ_ROW_LARGE && k->larges++ == AQ_DECOY_LARGES)
+        return aq_fail(k->err, -EFBIG, "more than %d large files", AQ_DECOY_LARGES);
+    return 0;
 }
 
 /* Hours become a moment within the hour, the same in A and B, so that their order stays. */
@@ -493,8 +515,8 @@ static int make_file(maker *k, const aq_pack_file *row)
     if ((r = expand(k, row->path, at, AQ_DECOY_PATH)) < 0)
         return r;
     set_time(k, row->hours, &f);
-    if (!path_good(f.path))
-        return aq_fail(k->err, -EINVAL, "%s is no good path", f.path);
+    if ((r = check_file(k, row, f.path)) < 0)
+        return r;
     if (find_file(k, f.path, strlen(f.path)))
         return aq_fail(k->err, -EEXIST, "two files have the path %s", f.path);
     if ((r = add_parents(k, f.path, &f)) < 0)

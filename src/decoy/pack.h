@@ -53,6 +53,7 @@ enum {
     AQ_DECOY_FILE = 256 << 10, /* of one file */
     AQ_DECOY_WORLD = 4 << 20,  /* of all files */
     AQ_DECOY_LARGE = 64 << 20, /* of a large one */
+    AQ_DECOY_LARGES = 256,     /* of these; the sandbox keeps as many (large.c) */
     AQ_DECOY_PATH = 1024,
     AQ_DECOY_PLACES = 1 << 16, /* of all decoys */
 };

@@ -83,6 +83,8 @@ int aq_plan_check(const aq_plan *plan, aq_err *err)
     if (plan->home && (strncmp(plan->home, "/home/", 6) != 0 || strchr(plan->home + 6, '/') ||
                        !good_path(plan->home)))
         return aq_fail(err, -AQ_EPLAN, "%s is no home: it is a name below /home", plan->home);
+    if (plan->host && strlen(plan->host) > HOST_NAME_MAX)
+        return aq_fail(err, -AQ_EPLAN, "the host's name has more than %d bytes", HOST_NAME_MAX);
     for (size_t i = 0; i < plan->file_count && r == 0; i++) {
         r = check_file(plan, &plan->files[i], err);
         bytes += plan->files[i].say ? 0 : plan->files[i].len;

@@ -123,7 +123,9 @@ def test_packs(runner, tmp_path):  # noqa: F811
     done = runner.run("sh", "-c", "cat ~/word /tmp/word", options=("--pack", pack))
     assert re.fullmatch(rb"(W\d{9}\n)\1", done.stdout), done.stderr
     for wrong, says in (("file 0600 5 /usr/x\n|y\n", b"/usr/x"), (f"file 0600 5 {runner.place}/x\n|y\n", b"share"),
-                        ("file 0600 5\n", b"line 2"), ("nonsense\n", b"line 2")):
+                        ("file 0600 5\n", b"line 2"), ("nonsense\n", b"line 2"),
+                        ("folder 0000 5 /home/%{person.user}/shut\nfile 0600 5 /home/%{person.user}/shut/x\n|y\n", b"closed to its owner"),
+                        ("fact host.name " + "h" * 65 + "\n", b"the host's name")):
         pack.write_text("pack 1\n" + wrong)
         done = runner.run("touch", "/tmp/ran", options=("--pack", pack))
         assert done.returncode == 64 and says in done.stderr, (wrong, done.stderr)

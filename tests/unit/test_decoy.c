@@ -363,6 +363,10 @@ static void test_pack_errors(void **state)
         {"pack 1\ndecoy a secret certificate k x\n", "ISSUER-KEY"},
         {"pack 1\ndecoy a secret bip39 none\n", "numbered words"},
         {"pack 1\nfile 0644 1 /etc/hostname/x\n", "/etc/hostname"},
+        {"pack 1\nfolder 0500 1 /home/%{person.user}/shut\n", "closed to its owner: mode 0500"},
+        {"pack 1\ndecoy a secret text ..\nfile 0644 1 /home/%{a}\n", "no good path"},
+        {"pack 1\ndecoy a secret text /../x\nfile 0644 1 /home%{a}\n", "no good path"},
+        {"pack 1\ndecoy a secret text %{hex:256}\nfile 0644 1 /home/%{a}\n", "no good path"},
     };
 
     (void)state;
@@ -390,6 +394,19 @@ static void test_value_errors(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refused(bad[i].text, bad[i].says);
+}
+
+static void test_so_many_large_files(void **state)
+{
+    aq_auto_buf text = {0};
+    aq_err err = {0};
+
+    (void)state;
+    aq_buf_adds(&text, "pack 1\ndecoy a secret text %{hex:255}\nfile 0644 1 /home/%{a}\n");
+    for (int i = 0; i <= AQ_DECOY_LARGES; i++)
+        aq_buf_addf(&text, "large 0644 1 1 /home/%%{person.user}/many%d\n", i);
+    assert_true(added(aq_buf_str(&text), &err) < 0);
+    assert_non_null(strstr(err.text, "more than 256 large files"));
 }
 
 static void test_pack_adds_and_replaces(void **state)
@@ -470,7 +487,7 @@ int main(void)
         cmocka_unit_test(test_redacted_alike),       cmocka_unit_test(test_places),
         cmocka_unit_test(test_file_times),           cmocka_unit_test(test_pack_errors),
         cmocka_unit_test(test_value_errors),         cmocka_unit_test(test_pack_adds_and_replaces),
-        cmocka_unit_test(test_order_is_checked),
+        cmocka_unit_test(test_so_many_large_files),  cmocka_unit_test(test_order_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
