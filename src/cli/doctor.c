@@ -104,6 +104,12 @@ static void examine_state(aq_arena *a, const char *given, aq_probe_list *l)
                      NULL);
 }
 
+/* Hosts that forbid jails do so by a setting, containers by a filter. */
+static const char jail_remedy[] =
+    "let this user make namespaces: sysctl user.max_user_namespaces and, where the host has them, "
+    "kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns; in a "
+    "container, give it more rights; the kernel needs CONFIG_USER_NS and CONFIG_SECCOMP_FILTER";
+
 /* {"landlock": 7, "seccomp": true, …} as "landlock 7, seccomp, …". What is missing is named as
  * such, and only a jail without seccomp is none. */
 static void examine_jail(aq_arena *a, aq_probe_list *l)
@@ -116,7 +122,7 @@ static void examine_jail(aq_arena *a, aq_probe_list *l)
 
     if (aq_jail_guarantee(&text, &err) < 0 ||
         aq_json_parse(aq_buf_str(&text), text.len, "jail", &facts, &err) < 0) {
-        aq_probe_add(a, l, "jail", false, NULL, aq_arena_strdup(a, err.text));
+        aq_probe_add(a, l, "jail", false, aq_arena_strdup(a, err.text), jail_remedy);
         return;
     }
     json_object_foreach (facts, name, value) {

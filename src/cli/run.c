@@ -723,6 +723,16 @@ static void mind_the_reader(const request *q, unsigned seconds)
     alarm(seconds);
 }
 
+/* Whoever reads objects gets one, which says why there is nothing to read. */
+static int say_failed(const request *q, const aq_err *err)
+{
+    aq_auto_json json_t *object = option(q, "json") ? aq_run_failed_json(err) : NULL;
+
+    if (object)
+        (void)aq_put_json(NULL, object, NULL);
+    return aq_say_failed(err);
+}
+
 static int run(const aq_args *args)
 {
     aq_auto_arena a = aq_arena_new();
@@ -751,7 +761,7 @@ static int run(const aq_args *args)
     }
     if (r >= 0 && q.interrupted)
         end_by(q.interrupted);
-    return r < 0 ? aq_say_failed(&err) : r;
+    return r < 0 ? say_failed(&q, &err) : r;
 }
 
 const aq_command aq_command_run = {

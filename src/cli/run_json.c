@@ -1,5 +1,6 @@
 /* The JSON face of a run; docs/formats/run.md is the contract. */
 #include "base/io.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run_text.h"
 
@@ -40,4 +41,13 @@ json_t *aq_run_json(const aq_run_result *r)
                      aq_run_complete(r), "repeatable", aq_run_repeatable(r), "not_repeatable",
                      reasons_json(r), "elapsed_ms", (json_int_t)r->elapsed_ms, "observation",
                      aq_observation_json(r->observation));
+}
+
+json_t *aq_run_failed_json(const aq_err *err)
+{
+    aq_auto_buf text = {0};
+
+    aq_text_printable_max(&text, err->text[0] ? err->text : "failed", sizeof err->text);
+    return json_pack("{s:s,s:i,s:s,s:b}", "schema", "aquarium/run/v1", "exit_status", AQ_EXIT_OURS,
+                     "error", aq_buf_str(&text), "complete", 0);
 }

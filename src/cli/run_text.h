@@ -46,3 +46,5 @@ bool aq_run_repeatable(const aq_run_result *r);
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to);
 /* The object of --json. */
 json_t *aq_run_json(const aq_run_result *r);
+/* When we failed: nothing is known of the command. */
+json_t *aq_run_failed_json(const aq_err *err);

@@ -238,6 +238,11 @@ static void take_request(aq_summary *s, const aq_event *e, bool sent)
     aq_summary_row *seen;
     int n;
 
+    if (target && target->bytes && target->len > 7 && memcmp(target->bytes, "http://", 7) == 0) {
+        if (!sent) /* as one asks a proxy: it names the host itself */
+            add(s, &s->hosts, target->bytes, target->len < REQUEST ? target->len : REQUEST, 1);
+        return;
+    }
     n = snprintf(text, sizeof text, "https://%.*s%.*s", (int)(host < REQUEST ? host : REQUEST),
                  e->object,
                  (int)(!target || !target->bytes ? 0
@@ -342,14 +347,37 @@ static void take_sleep(aq_summary *s, const aq_event *e)
         s->sleeps[s->sleep_count++] = (aq_summary_sleep){e->process, ns, 1};
 }
 
+/* Those of a flood that are only counted say what they repeat. */
 static void take_refusal(aq_summary *s, const aq_event *e)
 {
+    const aq_event_arg *op = is(e, "repeat") ? arg(e, "op") : NULL;
+    int64_t more = number(e, "left-out", 0);
     char text[TEXT_MAX];
     int object = e->object_len < 256 ? (int)e->object_len : 256;
-    int n = snprintf(text, sizeof text, "%s%s%.*s (%s)", e->op, object ? " " : "", object,
+    int n = snprintf(text, sizeof text, "%.*s%s%.*s (%s)",
+                     op && op->bytes ? (int)op->len : (int)strlen(e->op),
+                     op && op->bytes ? op->bytes : e->op, object ? " " : "", object,
                      e->object ? e->object : "", e->rule);
 
-    add(s, &s->refused, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, 1);
+    add(s, &s->refused, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1,
+        op && more > 0 ? (uint64_t)more : 1);
+}
+
+/* Opens that are only counted: of a file that was told. */
+static void take_repeated(aq_summary *s, const aq_event *e)
+{
+    const aq_event_arg *op = arg(e, "op");
+    int64_t more = number(e, "left-out", 0);
+    const char *text;
+    uint32_t *slot;
+
+    if (e->kind != AQ_EVENT_FILE || e->rule || more <= 0 || !op || !op->bytes || op->len != 4 ||
+        memcmp(op->bytes, "open", 4) != 0 || !e->object || e->object_cut || !s->files_read.count)
+        return;
+    text = aq_text_quoted(s->arena, e->object, e->object_len, TEXT_MAX);
+    slot = slot_of(&s->files_read, text);
+    if (*slot)
+        s->files_read.rows[*slot - 1].count += (uint64_t)more;
 }
 
 void aq_summary_event(const aq_event *e, void *summary)
@@ -359,6 +387,8 @@ void aq_summary_event(const aq_event *e, void *summary)
     s->virtual_ns = e->time > s->virtual_ns ? e->time : s->virtual_ns;
     if (e->rule)
         take_refusal(s, e);
+    if (is(e, "repeat"))
+        take_repeated(s, e);
     if (is(e, "repeat") && number(e, "unnamed", 0) > 0)
         s->unnamed += (uint64_t)number(e, "unnamed", 0);
     switch (e->kind) {

@@ -31,8 +31,9 @@ typedef struct lost {
 typedef struct slot {
     uint64_t key; /* 0: free */
     uint32_t kept;
-    uint32_t op;    /* index into aq_ops */
-    uint32_t order; /* of first sight: the key is random, what we say is not */
+    uint32_t op;      /* index into aq_ops */
+    uint32_t order;   /* of first sight: the key is random, what we say is not */
+    const char *rule; /* that refused it, or NULL */
     lost left_out;
     char *object; /* owned; kept from the first one on that was left out */
     size_t object_len;
@@ -175,6 +176,7 @@ static void leave_out(aq_flood_table *f, slot *s, uint32_t op, const aq_event *e
     l->ns += slept(e);
     if (!s)
         return;
+    s->rule = e->rule;
     if (!s->object && e->object) {
         s->object_len = e->object_len < OBJECT ? e->object_len : OBJECT;
         s->object_cut = e->object_cut || s->object_len < e->object_len;
@@ -223,6 +225,7 @@ static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint
         e.object_len = s->object_len;
         e.object_cut = s->object_cut;
     }
+    e.rule = s ? s->rule : NULL;
     aq_event_text(&e, "op", aq_ops[op].op);
     aq_event_number(&e, "count", (int64_t)(kept + l.count));
     aq_event_number(&e, "left-out", (int64_t)l.count);

@@ -407,6 +407,15 @@ def test_closed_pipe_is_no_error(aquarium):
     assert done.stdout.strip() == b"3"
 
 
+def test_doctor_says_what_to_do_where_no_jail_can_be_made(aquarium):
+    around = ["unshare", "--user", "--map-root-user", "sh", "-c",
+              'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+    done = subprocess.run([*around, PROGRAM, "doctor", "--json", "--state", aquarium.state], capture_output=True)
+    jail = next(row for row in json.loads(done.stdout)["clean_room"] if row["name"] == "jail")
+    assert not jail["usable"] and "jailed job" in jail["level"]
+    assert "sysctl user.max_user_namespaces" in jail["remedy"]
+
+
 def test_doctor(aquarium):
     aquarium.run("validate", "--quiet", SKILL, check=3)
     done = aquarium.run("doctor", "--json")

@@ -1,5 +1,6 @@
 """Callers of every kind: limits that they set, descriptors that they closed, signals that they ignore,
 folders that are gone, terminals that go away. A run works, or one line says what to do."""
+import json
 import os
 import pty
 import select
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import SANITIZER
+from conftest import SANITIZER, schema
 from test_left import runner  # fixture: as root and as a plain user
 
 SOFT = {  # a habit of the caller's: raised
@@ -34,6 +35,16 @@ def called(runner, before, *command, options=(), after="", **more):
     return subprocess.run([*(drop if runner.user == "plain" and os.geteuid() == 0 else []), "bash", "-c",
                            f'{before}\n"$@" {after}', "-", *words], cwd=runner.place, capture_output=True,
                           timeout=60, **more)
+
+
+def test_a_failure_of_ours_is_an_object_too(runner):
+    done = called(runner, "ulimit -n 20", "true", options=("--json",))
+    said = json.loads(done.stdout)
+    assert not list(schema("run.schema.json").iter_errors(said))
+    assert done.returncode == 70 and set(said) == {"schema", "exit_status", "complete", "error"}
+    assert (said["exit_status"], said["complete"]) == (70, False) and "Too many open files" in said["error"]
+    said["exit_status"] = 0
+    assert list(schema("run.schema.json").iter_errors(said))
 
 
 @pytest.mark.parametrize("name", SOFT)

@@ -265,6 +265,64 @@ static void programs_sleeps_refusals(void **state)
     assert_true(has(&s.refused, "refused mount (syscall.refused)"));
 }
 
+/* As one asks a proxy: the target names the host and the way there. */
+static void whole_addresses(void **state)
+{
+    static const char target[] = "http://far.example/x";
+    aq_auto_arena a = aq_arena_new();
+    aq_event goes = event(AQ_EVENT_NETWORK, "http-request", "93.184.216.34:80", 40);
+    aq_event comes = event(AQ_EVENT_NETWORK, "peer-http", "far.example", 200);
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    text(&goes, "target", target, sizeof target - 1);
+    text(&comes, "target", target, sizeof target - 1);
+    aq_summary_event(&goes, &s);
+    aq_summary_event(&comes, &s);
+    assert_true(has(&s.hosts, target));
+    for (size_t i = 0; i < s.hosts.count; i++)
+        assert_null(strstr(s.hosts.rows[i].text, "https"));
+}
+
+/* What a flood leaves out counts where the first ones are told, and nowhere else. */
+static void repeats_count(void **state)
+{
+    aq_auto_arena a = aq_arena_new();
+    aq_event bpf = event(AQ_EVENT_SYSCALL, "refused", "bpf", -1);
+    aq_event more = event(AQ_EVENT_SYSCALL, "repeat", "bpf", 0);
+    aq_event look = event(AQ_EVENT_FILE, "open", "/proc/stat", 3);
+    aq_event again = event(AQ_EVENT_FILE, "repeat", "/proc/stat", 0);
+    aq_event other = event(AQ_EVENT_FILE, "repeat", "/proc/uptime", 0);
+    aq_event reads = event(AQ_EVENT_FILE, "repeat", "/proc/stat", 0);
+    aq_summary s;
+
+    (void)state;
+    aq_summary_begin(&s, a);
+    bpf.rule = more.rule = "syscall.refused";
+    aq_summary_event(&bpf, &s);
+    text(&more, "op", "refused", 7);
+    number(&more, "count", 1000);
+    number(&more, "left-out", 999);
+    aq_summary_event(&more, &s);
+    assert_int_equal(s.refused.count, 1);
+    assert_int_equal(s.refused.rows[0].count, 1000);
+    text(&again, "op", "open", 4);
+    number(&again, "left-out", 468);
+    aq_summary_event(&again, &s); /* of nothing that was told */
+    number(&look, "flags", 0);
+    aq_summary_event(&look, &s);
+    aq_summary_event(&again, &s);
+    text(&other, "op", "open", 4);
+    number(&other, "left-out", 5);
+    aq_summary_event(&other, &s);
+    text(&reads, "op", "read", 4);
+    number(&reads, "left-out", 5);
+    aq_summary_event(&reads, &s);
+    assert_int_equal(s.files_read.count, 1);
+    assert_int_equal(s.files_read.rows[0].count, 469);
+}
+
 static void floods_are_counted(void **state)
 {
     aq_auto_arena a = aq_arena_new();
@@ -292,11 +350,18 @@ static void floods_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_told_apart),      cmocka_unit_test(names_that_move),
-        cmocka_unit_test(hosts_are_outside),         cmocka_unit_test(programs_sleeps_refusals),
-        cmocka_unit_test(floods_are_counted),        cmocka_unit_test(what_was_not_to_be_had),
-        cmocka_unit_test(who_waits_and_who_reaches), cmocka_unit_test(names_and_their_addresses),
-        cmocka_unit_test(requests_with_a_port),      cmocka_unit_test(folders_with_a_slash),
+        cmocka_unit_test(files_are_told_apart),
+        cmocka_unit_test(names_that_move),
+        cmocka_unit_test(hosts_are_outside),
+        cmocka_unit_test(programs_sleeps_refusals),
+        cmocka_unit_test(repeats_count),
+        cmocka_unit_test(whole_addresses),
+        cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(what_was_not_to_be_had),
+        cmocka_unit_test(who_waits_and_who_reaches),
+        cmocka_unit_test(names_and_their_addresses),
+        cmocka_unit_test(requests_with_a_port),
+        cmocka_unit_test(folders_with_a_slash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
