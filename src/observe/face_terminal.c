@@ -41,6 +41,13 @@ static bool is_users(const aq_tracer *t, const aq_task *k, const aq_fd *f)
     return f->device == first || (f->device == makedev(OWN, 0) && controlling(k) == first);
 }
 
+/* Copying inside the kernel would fill it all the same. It says that this is no file to copy to, as
+ * terminals of other kernels do, and whoever copies then writes. */
+bool aq_terminal_takes_no_copy(const aq_tracer *t, const aq_task *k, const aq_fd *f)
+{
+    return is_users(t, k, f);
+}
+
 /* Where the bytes lie, and how many there are. */
 static uint64_t bytes_of(const aq_task *k, uint64_t *at)
 {

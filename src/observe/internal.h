@@ -649,6 +649,7 @@ void aq_face_tell(aq_task *k, aq_proc *p, struct aq_veil_process *of);
 
 /* face_terminal.c: the one that the machine's user has. RUN: it is another one. */
 aq_step aq_terminal_write(aq_tracer *t, aq_task *k, const aq_fd *f);
+bool aq_terminal_takes_no_copy(const aq_tracer *t, const aq_task *k, const aq_fd *f);
 void aq_terminal_opening(aq_tracer *t, aq_task *k, const char *path);
 
 /* face_priority.c: nice, chrt, ionice. */

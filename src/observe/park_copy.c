@@ -87,7 +87,8 @@ aq_step aq_try_copy(aq_tracer *t, aq_task *k)
     if (k->nr == SYS_vmsplice)
         return try_pages(t, k);
     /* Such a file can be read, and nothing else. */
-    if (aq_fd_of(t, k, (int)aq_regs_arg(k, e.from))->veil)
+    if (aq_fd_of(t, k, (int)aq_regs_arg(k, e.from))->veil ||
+        aq_terminal_takes_no_copy(t, k, aq_fd_of(t, k, (int)aq_regs_arg(k, e.into))))
         return aq_answer(k, -EINVAL);
     if (!ready(t, k, (int)aq_regs_arg(k, e.from), POLLIN, false) ||
         !ready(t, k, (int)aq_regs_arg(k, e.into), POLLOUT, true))

@@ -131,6 +131,8 @@ def told(f, *a):
 fd, only = os.open('/dev/pts/0', os.O_RDWR | os.O_NOCTTY), os.open('/dev/pts/0', os.O_RDONLY | os.O_NOCTTY)
 print(os.isatty(fd), sum(os.write(fd, b'x' * 1000) for i in range(200)), os.write(fd, b'y' * (1 << 20)), os.writev(fd, [b'a' * 99, b'b' * 70000]))
 print(select.select([], [fd], [], 0)[1] == [fd], told(os.write, only, b'x'), told(os.pwrite, fd, b'x', 0), os.write(fd, b''))
+open('/tmp/much', 'wb').write(b'm' * 500000); much = os.open('/tmp/much', os.O_RDONLY); pipe = os.pipe(); os.write(pipe[1], b'p')
+print(told(os.sendfile, fd, much, 0, 500000), told(os.splice, pipe[0], fd, 1), os.read(pipe[0], 1))
 main, side = pty.openpty(); got = []
 def read():
     while sum(map(len, got)) < 30000: got.append(os.read(main, 4096))
@@ -144,4 +146,4 @@ if os.fork() == 0:
 print(os.wait()[1])
 EOF
 echo good""")
-    assert text.splitlines() == ["True 200000 1048576 70099", "True OSError OSError 0", "True 30000", "30000", "0", "good"], text
+    assert text.splitlines() == ["True 200000 1048576 70099", "True OSError OSError 0", "OSError OSError b'p'", "True 30000", "30000", "0", "good"], text
