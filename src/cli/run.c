@@ -43,6 +43,8 @@ static const aq_option options[] = {
      "host names that exist in the world's internet; *.example.org: all below. Others do not"},
     {"events", "FILE", "also write every event as JSON lines to FILE"},
     {"stream", "FILE", "also write the record in its binary form to FILE (aquarium compare)"},
+    {"schedule", "FILE",
+     "the record (--stream) of a run that may not repeat: this one takes its turns from it"},
     {"json", NULL, "print one JSON object; the command's output goes to standard error"},
     {"share", "PATH[,PATH…]", "show these folders or files of the host inside; writes stay inside"},
     {"cwd", "DIR", "start in DIR (inside); otherwise in the current folder, which is shared"},
@@ -63,6 +65,7 @@ typedef struct request {
     const aq_backend *backend;
     aq_share shares[SHARES];
     aq_plan plan;
+    aq_schedule schedule;
     aq_containment held;
     aq_world_choice world;
     const char *const *names; /* that resolve */
@@ -477,6 +480,9 @@ static int take_request(request *q)
         r = take_environment(q);
     if (r == AQ_PARSE_RUN)
         r = take_names(q);
+    if (r == AQ_PARSE_RUN && option(q, "schedule"))
+        r = aq_run_schedule(q->arena, option(q, "schedule"), &q->schedule);
+    q->plan.schedule = &q->schedule;
     if (r == AQ_PARSE_RUN)
         r = take_world(q);
     return r;
@@ -652,6 +658,7 @@ static int tell(request *q, const aq_buf *stream, aq_err *err)
                             .share_count = q->plan.share_count,
                             .folder_kept_out = q->kept_out,
                             .interrupted = q->interrupted,
+                            .scheduled = q->schedule.count > 0,
                             .elapsed_ms = q->elapsed_ms,
                             .observation = &o,
                             .command = q->plan.argv[0],

@@ -512,6 +512,14 @@ static void hints(const face *f, const aq_run_result *r)
     }
 }
 
+static bool is_listed(const aq_summary_list *l, const char *text)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->rows[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 static void ending(const face *f, const aq_run_result *r)
 {
     const aq_observation *o = r->observation;
@@ -544,6 +552,11 @@ static void ending(const face *f, const aq_run_result *r)
     if (r->summary->preempted.count) {
         heading(f, "");
         fprintf(f->to, "this machine's clock had to decide who ran when: another run may differ\n");
+        if (!r->scheduled && is_listed(&r->summary->preempted, "computing")) {
+            heading(f, "");
+            fprintf(f->to, "(a record of it, --stream FILE, is the --schedule FILE of runs that do "
+                           "not)\n");
+        }
     }
     left_out(f, r->held);
     hints(f, r);

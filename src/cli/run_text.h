@@ -31,6 +31,7 @@ typedef struct aq_run_result {
     size_t share_count;
     bool folder_kept_out; /* nothing was named, and the current folder is too wide to be shown */
     int interrupted;      /* by this signal to us; 0: by none */
+    bool scheduled;       /* there was a schedule */
     uint64_t elapsed_ms;  /* of real time: no fact about the program */
 } aq_run_result;
 
@@ -44,6 +45,8 @@ bool aq_run_cut(const aq_run_result *r);
 bool aq_run_repeatable(const aq_run_result *r);
 /* A minute's reading: at most some rows of each list, the most telling first. */
 void aq_run_text(const aq_run_result *r, bool colour, FILE *to);
+/* The schedule that the record in a file gives; AQ_PARSE_RUN, or the exit status. */
+int aq_run_schedule(aq_arena *a, const char *path, aq_schedule *ret);
 /* The object of --json. */
 json_t *aq_run_json(const aq_run_result *r);
 /* When we failed: nothing is known of the command. */

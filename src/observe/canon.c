@@ -295,9 +295,10 @@ static bool ours(const aq_event *e)
     for (uint8_t i = 0; i < e->arg_count; i++)
         if (strcmp(e->args[i].name, "op") == 0)
             op = &e->args[i];
-    return is(e, AQ_EVENT_SYSCALL, "preempted") ||
-           (is(e, AQ_EVENT_SYSCALL, "repeat") && op && op->bytes && op->len == 9 &&
-            memcmp(op->bytes, "preempted", 9) == 0);
+    return is(e, AQ_EVENT_SYSCALL, "preempted") || is(e, AQ_EVENT_SYSCALL, "switched") ||
+           (is(e, AQ_EVENT_SYSCALL, "repeat") && op && op->bytes &&
+            ((op->len == 9 && memcmp(op->bytes, "preempted", 9) == 0) ||
+             (op->len == 8 && memcmp(op->bytes, "switched", 8) == 0)));
 }
 
 void aq_canon_event(aq_canon *c, const aq_event *event)

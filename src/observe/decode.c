@@ -102,6 +102,23 @@ void aq_preempted(aq_tracer *t, aq_task *k, const char *why)
     aq_note_proc(t, k->proc, k->ordinal, &e);
 }
 
+void aq_switched(aq_tracer *t, aq_task *k, const aq_switch *at, bool planned)
+{
+    aq_event e = aq_event_of(AQ_EVENT_SYSCALL, planned ? "switched" : "preempted");
+
+    t->end.preempted |= !planned;
+    aq_event_object(&e, k->proc->exe);
+    if (!planned)
+        aq_event_text(&e, "why", "computing");
+    if (at) {
+        aq_event_number(&e, "call", (int64_t)at->call);
+        aq_event_number(&e, "at", (int64_t)at->at);
+        aq_event_number(&e, "hits", at->hits);
+        aq_event_number(&e, "jump", at->jump);
+    }
+    aq_note_proc(t, k->proc, k->ordinal, &e);
+}
+
 /* ---- paths ---- */
 
 /* A bad pointer is the task's own fault. Memory that we may not read at all (it made itself

@@ -143,6 +143,7 @@ static void begin(aq_tracer *t, aq_task *k)
         p->unknown++;
     t->end.calls++;
     t->quantum++;
+    aq_switch_begin(k);
     aq_clock_tick(t, k, k->nr, k->row->attempt == aq_try_time || k->row->attempt == aq_try_usage);
     if (t->plan.calls && t->end.calls > t->plan.calls)
         t->end.stop = AQ_STOP_CALLS;
@@ -367,16 +368,19 @@ static void on_exec(aq_tracer *t, aq_task *k)
  * either. */
 static void on_event_stop(aq_tracer *t, aq_task *k, int sig)
 {
-    bool looking = k->looking;
+    bool halts = sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+    bool ours = !halts && (k->looking || k->seeks);
 
     k->looking = false;
-    t->signals |= !looking; /* the parent is told by one */
-    if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
+    t->signals |= !ours; /* the parent is told by one */
+    if (halts) {
         t->activity++;
         k->state = AQ_TASK_HALTED;
         ptrace(PTRACE_LISTEN, k->tid, 0, 0);
-    } else if (!looking) {
+    } else if (!ours) {
         t->activity++;
+    } else if (k->seeks) {
+        aq_switch_found(t, k);
     } else if (!k->row && k->state == AQ_TASK_READY) {
         aq_spin_look(t, k);
     }
@@ -392,6 +396,10 @@ void aq_engine_stopped(aq_tracer *t, aq_task *k, int status)
         aq_task_reap_dying(t);
         return;
     }
+    if (event == 0 && sig == SIGTRAP && aq_switch_hit(t, k))
+        return;
+    aq_switch_lift(k);
+    k->entered = event == PTRACE_EVENT_SECCOMP;
     if (event != PTRACE_EVENT_STOP)
         k->ticks = 0;
     if (k->state != AQ_TASK_PARKED)
@@ -544,6 +552,8 @@ static void resume(aq_tracer *t, aq_task *k)
     int sig = k->signal;
 
     aq_regs_store(k);
+    if (t->plan.schedule || k->count.most)
+        aq_switch_resume(t, k);
     k->signal = 0;
     k->state = AQ_TASK_RUNNING;
     t->running = k;

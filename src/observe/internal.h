@@ -132,6 +132,15 @@ typedef struct aq_saved {
     unsigned char few[128], *many;
 } aq_saved;
 
+/* How often a task comes to a place; switch.c. */
+typedef struct aq_count {
+    uint64_t at;
+    uint32_t hits, most; /* most 0: nothing is counted */
+    bool laid;           /* the breakpoint is */
+    bool planned;        /* by the schedule */
+    bool jump;           /* at the end of it */
+} aq_count;
+
 struct aq_task {
     pid_t tid;
     aq_proc *proc;
@@ -168,6 +177,15 @@ struct aq_task {
     uint64_t spin_from,
         spin_next;        /* processor time: since when, and after how much to look again */
     struct aq_spin *spin; /* made on first use */
+    uint64_t begun;       /* calls */
+    bool entered;         /* it stands at the entry of one */
+    aq_count count;
+    size_t scheduled; /* rows of the schedule that are behind it */
+    uint64_t seeks;   /* calls begun, plus one, when it was stopped for a place to count at; or 0 */
+    bool seeks_jump;
+    uint32_t tries;   /* of such places */
+    uint64_t tried;   /* processor time at the last one */
+    bool trap_masked; /* it blocks SIGTRAP, which is let through for now */
     long answer;
     const char *rule; /* that refused the current call, NULL while none did */
     int signal;       /* delivered when it goes on */
@@ -515,11 +533,11 @@ aq_step aq_answer(aq_task *k, long answer);
 aq_step aq_refuse(aq_task *k, int code, const char *rule);
 aq_task *aq_sched_next(aq_tracer *t); /* NULL: nobody can run now */
 void aq_sched_turn(aq_tracer *t);     /* the turn ends with this call */
-/* The one who runs has worked so long without a call: time goes on to the next moment, when that is
- * not further. False: it is. */
-bool aq_sched_pass(aq_tracer *t, uint64_t ns);
-void aq_sched_vain(aq_tracer *t, aq_task *k);               /* it waits on, as if not tried */
-bool aq_sched_idle(aq_tracer *t);                           /* false: nothing will ever happen */
+/* The one who runs has worked so long without a call: is the next moment not further? */
+bool aq_sched_due(const aq_tracer *t, uint64_t ns);
+void aq_sched_jump(aq_tracer *t);             /* to the next moment, if there is one */
+void aq_sched_vain(aq_tracer *t, aq_task *k); /* it waits on, as if not tried */
+bool aq_sched_idle(aq_tracer *t);             /* false: nothing will ever happen */
 bool aq_sched_others(const aq_tracer *t, const aq_task *k); /* could anybody else run? */
 
 /* The next moment at which something happens by itself; UINT64_MAX: none. */
@@ -529,6 +547,17 @@ uint64_t aq_sched_moment(const aq_tracer *t);
 void aq_spin_tick(aq_tracer *t, aq_task *k); /* it runs without a call, and the wall clock ticks */
 void aq_spin_look(aq_tracer *t, aq_task *k);
 void aq_spin_again(aq_tracer *t, aq_task *k);
+
+/* switch.c */
+/* It is about to be stopped by traps. False: that would change what it knows of signals. */
+bool aq_trap_open(aq_task *k);
+void aq_trap_close(aq_task *k);
+void aq_switch_begin(aq_task *k);                /* it makes another call */
+void aq_switch_resume(aq_tracer *t, aq_task *k); /* it goes on */
+bool aq_switch_hit(aq_tracer *t, aq_task *k);    /* it stands in a trap; false: not by our doing */
+void aq_switch_lift(aq_task *k);                 /* no breakpoint while it stands elsewhere */
+void aq_switch_seek(aq_task *k, uint64_t now, bool jump); /* it shall give way */
+void aq_switch_found(aq_tracer *t, aq_task *k);           /* it was stopped for that */
 
 /* clock.c */
 uint64_t aq_clock_now(const aq_tracer *t, int id); /* in nanoseconds of that clock */
@@ -604,6 +633,7 @@ void aq_signals_check(aq_tracer *t); /* wakes parked tasks that have a signal to
 int aq_signals_restart(const aq_task *k);
 void aq_signals_put_off(aq_task *k);
 bool aq_signals_pending(const aq_task *k, uint64_t blocked, uint64_t *ret);
+uint64_t aq_signals_ignored(const aq_task *k);
 void aq_signals_stop(aq_tracer *t, aq_task *k, int sig);
 /* It goes on to take a signal. False: another took it meanwhile, and it waits on. */
 bool aq_signals_still(aq_tracer *t, aq_task *k);
@@ -696,6 +726,8 @@ void aq_note(aq_tracer *t, aq_task *k, aq_event *e);
 void aq_unseen(aq_tracer *t, aq_task *k, const char *what);
 /* The host's clock decided who runs next: the run may not repeat. Never silent. */
 void aq_preempted(aq_tracer *t, aq_task *k, const char *why);
+/* It gave way while it computed: as the schedule says, or by the clock, at that place if any. */
+void aq_switched(aq_tracer *t, aq_task *k, const aq_switch *at, bool planned);
 extern const aq_decoder aq_decode_refusal;     /* for refused calls that have no decoder */
 void aq_decode_exec(aq_tracer *t, aq_task *k); /* on the new image */
 void aq_decode_signal(aq_tracer *t, aq_task *k, const siginfo_t *s); /* about to be delivered */

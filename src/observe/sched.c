@@ -191,15 +191,17 @@ aq_task *aq_sched_next(aq_tracer *t)
     }
 }
 
-bool aq_sched_pass(aq_tracer *t, uint64_t ns)
+bool aq_sched_due(const aq_tracer *t, uint64_t ns)
+{
+    return aq_sched_moment(t) <= t->clock + ns;
+}
+
+void aq_sched_jump(aq_tracer *t)
 {
     uint64_t next = aq_sched_moment(t);
 
-    if (next > t->clock + ns)
-        return false;
-    if (next > t->clock)
+    if (next != UINT64_MAX && next > t->clock)
         t->clock = next;
-    return true;
 }
 
 static bool any_in(const aq_tracer *t, aq_task_state state)

@@ -91,11 +91,8 @@ static bool ends_for_good(const aq_task *k)
     }
 }
 
-/* What is ignored ends no wait. The kernel keeps it for us all the same, since we trace. */
-static bool has_effect(const aq_task *k, uint64_t set)
+static void dispositions(const aq_task *k, uint64_t *ignored, uint64_t *caught)
 {
-    const uint64_t quiet = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
-    uint64_t ignored = 0, caught = 0;
     char path[64], line[256];
     FILE *f;
 
@@ -103,12 +100,29 @@ static bool has_effect(const aq_task *k, uint64_t set)
     f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
         if (strncmp(line, "SigIgn:", 7) == 0)
-            ignored = strtoull(line + 7, NULL, 16);
+            *ignored = strtoull(line + 7, NULL, 16);
         else if (strncmp(line, "SigCgt:", 7) == 0)
-            caught = strtoull(line + 7, NULL, 16);
+            *caught = strtoull(line + 7, NULL, 16);
     }
     if (f)
         fclose(f);
+}
+
+uint64_t aq_signals_ignored(const aq_task *k)
+{
+    uint64_t ignored = 0, caught = 0;
+
+    dispositions(k, &ignored, &caught);
+    return ignored;
+}
+
+/* What is ignored ends no wait. The kernel keeps it for us all the same, since we trace. */
+static bool has_effect(const aq_task *k, uint64_t set)
+{
+    const uint64_t quiet = bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH);
+    uint64_t ignored = 0, caught = 0;
+
+    dispositions(k, &ignored, &caught);
     return set & ~(ignored | (quiet & ~caught));
 }
 
@@ -242,6 +256,7 @@ void aq_signals_stop(aq_tracer *t, aq_task *k, int sig)
         aq_clock_tick(t, k, AQ_TICK_COUNTER, true);
         if (aq_regs_counter(k, aq_clock_counter(t), processor(t, k))) {
             aq_decode_counter(t, k);
+            t->quantum++; /* it may do nothing else until another task lets it */
             return;
         }
     }

@@ -11,7 +11,8 @@
  * again.
  *
  * What computes for long and is no proven spin keeps its turn: it will make a call some time. Only
- * after LONG_NS of processor time is it made to give way, by the clock, and that is recorded. */
+ * when others could run, or a moment has come, and it has had the plan's turn_ns of processor time,
+ * is it made to give way (switch.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -38,9 +39,10 @@ enum {
     MOST_ROOM = 1 << 20, /* pages of address space that are asked for */
     RIP_FLAGS = 0x10100, /* of eflags: trap and resume, which stepping itself sets */
     STEPPED = 2,         /* TRAP_TRACE */
+    SCHEDULED = 8,       /* times as long a turn, in a run that has a schedule */
+    ALARM = 6,           /* the part of a turn after which an alarm rings */
 };
-static const uint64_t LOOK_NS = 8000000, LONG_NS = 1000000000, ALARM_NS = 300000000,
-                      SHORT_NS = 50000000;
+static const uint64_t LOOK_NS = 8000000, SHORT_NS = 50000000;
 
 struct aq_spin {
     struct user_regs_struct at; /* where it is parked */
@@ -163,6 +165,7 @@ static bool step(aq_tracer *t, aq_task *k, struct user_regs_struct *r)
     if (WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP &&
         ptrace(PTRACE_GETSIGINFO, k->tid, 0, &s) == 0 && s.si_code == STEPPED)
         return aq_regs_load(k, r) == 0;
+    aq_trap_close(k);
     aq_engine_stopped(t, k, status);
     return false;
 }
@@ -209,9 +212,7 @@ static void park(aq_tracer *t, aq_task *k)
     k->seen = t->runs;
 }
 
-/* Proves that it spins, and parks it; otherwise it goes on. The task stands in a stop of ours,
- * between two instructions of its own. */
-void aq_spin_look(aq_tracer *t, aq_task *k)
+static void look(aq_tracer *t, aq_task *k)
 {
     struct user_regs_struct start, lowest, r;
     int period, round;
@@ -232,12 +233,28 @@ void aq_spin_look(aq_tracer *t, aq_task *k)
     park(t, k);
 }
 
+/* Proves that it spins, and parks it; otherwise it goes on. The task stands in a stop of ours,
+ * between two instructions of its own. */
+void aq_spin_look(aq_tracer *t, aq_task *k)
+{
+    pid_t tid = k->tid;
+
+    if (!aq_trap_open(k))
+        return;
+    look(t, k);
+    if (aq_task_find(t, tid) == k)
+        aq_trap_close(k);
+}
+
 /* Something happened since: does it still spin? */
 void aq_spin_again(aq_tracer *t, aq_task *k)
 {
     struct user_regs_struct lowest;
-    int round = go_round(t, k, &k->spin->at, k->spin->period, &lowest);
+    pid_t tid = k->tid;
+    int round = aq_trap_open(k) ? go_round(t, k, &k->spin->at, k->spin->period, &lowest) : 0;
 
+    if (aq_task_find(t, tid) == k)
+        aq_trap_close(k);
     if (round > 0)
         park(t, k);
     else if (round == 0) /* it left its round, or all that it could write is too much now */
@@ -261,29 +278,32 @@ static bool could_wait(const aq_tracer *t)
     return t->alive > 1 || aq_sched_moment(t) != UINT64_MAX;
 }
 
-static void give_way(aq_tracer *t, aq_task *k)
+/* How long it may compute. A run that does not repeat anyway is made to go on; one with a schedule
+ * still has all to gain, and what the schedule says of this task is close. */
+static uint64_t patience(const aq_tracer *t, const aq_task *k)
 {
-    aq_preempted(t, k, "computing");
-    aq_sched_turn(t);
-    k->ticks = 0;
-    ptrace(PTRACE_INTERRUPT, k->tid, 0, 0);
+    uint64_t turn = t->plan.turn_ns;
+
+    if (t->end.preempted)
+        return turn < SHORT_NS ? turn : SHORT_NS;
+    return t->plan.schedule && !k->count.planned ? SCHEDULED * turn : turn;
 }
 
-/* An alarm or a sleeper waits for a moment that work alone does not bring, or somebody could run.
- */
-static bool keeps_up(aq_tracer *t, const aq_task *k, uint64_t ran)
+/* An alarm or a sleeper waits for a moment that work alone does not bring (`jump`), or somebody
+ * could run. */
+static bool must_end(const aq_tracer *t, const aq_task *k, uint64_t ran, bool *jump)
 {
-    uint64_t least = t->end.preempted ? SHORT_NS : LONG_NS;
+    uint64_t least = patience(t, k),
+             alarm = t->end.preempted || aq_timer_next(t) == UINT64_MAX ? least : least / ALARM;
 
-    if (ran >= (aq_timer_next(t) != UINT64_MAX && least > ALARM_NS ? ALARM_NS : least) &&
-        aq_sched_pass(t, ran))
-        return true;
-    return ran >= least && aq_sched_others(t, k);
+    *jump = ran >= alarm && aq_sched_due(t, ran);
+    return *jump || (ran >= least && aq_sched_others(t, k));
 }
 
 void aq_spin_tick(aq_tracer *t, aq_task *k)
 {
     uint64_t now = used(k), ran;
+    bool jump;
 
     if (k->ticks == 1) {
         k->spin_from = now;
@@ -292,11 +312,11 @@ void aq_spin_tick(aq_tracer *t, aq_task *k)
     ran = now - k->spin_from;
     if (!could_wait(t))
         return;
-    if (keeps_up(t, k, ran)) {
-        give_way(t, k);
+    if (must_end(t, k, ran, &jump)) {
+        aq_switch_seek(k, now, jump);
         return;
     }
-    if (ran < k->spin_next)
+    if (ran < k->spin_next || k->count.most)
         return;
     k->spin_next = 2 * ran;
     k->looking = true;

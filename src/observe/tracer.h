@@ -9,7 +9,8 @@
  * until something happened. Time is virtual: it advances with calls and jumps when everybody
  * sleeps, so that sleeping costs nothing and is recorded. A task that waits without a call,
  * spinning, is proven to do so and parked as well (spin.c). So who runs when follows from the
- * programs alone; where it cannot, the record says so.
+ * programs alone; where it cannot, the record says so, and where it was, so that another run can
+ * take it from there (switch.c).
  *
  * The tracer observes and schedules; containment is the business of the sandbox room. It trusts
  * nothing that it reads from a tracee, and it never follows a tracee's pointer twice. */
@@ -22,6 +23,7 @@
 #include "base/err.h"
 #include "model/machine.h"
 #include "model/observation.h"
+#include "model/schedule.h"
 
 typedef struct aq_tracer aq_tracer;
 
@@ -44,6 +46,9 @@ typedef struct aq_tracer_plan {
     /* The machine that the program is to see; NULL: this one. Borrowed. */
     const aq_machine *machine;
     int cpu; /* the CPU that all share, or -1 for the one we are on */
+    /* Processor time that a task computes without a call while others could run; then they do. */
+    uint64_t turn_ns;
+    const aq_schedule *schedule; /* where tasks give way before that; NULL: nowhere. Borrowed. */
     /* The world outside: called with how long it may wait for something to happen there (output to
      * be drained, input to arrive). 1 when something did, 0 when nothing did yet, -1 when nothing
      * ever will. May be NULL: there is no outside. */

@@ -16,6 +16,7 @@
 #include "model/limit.h"
 #include "model/machine.h"
 #include "model/package.h"
+#include "model/schedule.h"
 
 typedef enum aq_sandbox_tier { AQ_T0, AQ_T1, AQ_T2 } aq_sandbox_tier;
 const char *aq_sandbox_tier_name(aq_sandbox_tier t); /* "t0", "t1", "t2" */
@@ -108,7 +109,8 @@ typedef struct aq_plan {
         *authority; /* a certificate in PEM that the world trusts beside the host's; or NULL */
     const char *keystore; /* the same for Java, where the host has one; or NULL */
     size_t keystore_len;
-    const char *tree; /* folder of the host with files that every machine has, or NULL */
+    const aq_schedule *schedule; /* where threads give way while they compute; or NULL */
+    const char *tree;            /* folder of the host with files that every machine has, or NULL */
     const aq_plan_file *files;
     size_t file_count;
     const char *rootfs; /* folder of the host that is the root instead of the base; or NULL */

@@ -9,6 +9,13 @@
 #include "observe/tracer.h"
 #include "sandbox/watch.h"
 
+static uint64_t turn_ns(uint64_t ms)
+{
+    static const uint64_t year_ms = UINT64_C(31536000000), ms_ns = 1000000;
+
+    return (ms < year_ms ? ms : year_ms) * ms_ns;
+}
+
 static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *rec,
                    const aq_watch_hooks *hooks)
 {
@@ -19,6 +26,8 @@ static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *re
         .moved_bytes = limits->most[AQ_LIMIT_IO],
         .tasks = (uint32_t)limits->most[AQ_LIMIT_PROCESSES],
         .machine = plan->machine,
+        .turn_ns = turn_ns(limits->most[AQ_LIMIT_TURN_MS]),
+        .schedule = plan->schedule && plan->schedule->count ? plan->schedule : NULL,
         .cpu = -1,
         .pump = hooks->pump,
         .full = hooks->full,

@@ -117,8 +117,10 @@ int main(int argc, char **argv)
 {
     bool is_apart = argc > 1 && strcmp(argv[1], "--apart") == 0;
     aq_auto_buf out = {0};
-    aq_tracer_plan plan = {
-        .start_ns = INT64_C(1700000000) * 1000000000, .cpu = -1, .wall_ms = 60000};
+    aq_tracer_plan plan = {.start_ns = INT64_C(1700000000) * 1000000000,
+                           .cpu = -1,
+                           .wall_ms = 60000,
+                           .turn_ns = 2000000000};
     aq_recorder *rec = aq_recorder_new("container", "A", &out);
     aq_tracer *t = aq_tracer_new(&plan, rec);
     aq_tracer_end end = {0};

@@ -106,7 +106,7 @@ class Canon:
 
     def add(self, event):
         key, kind, op, args = (event["process"], event["thread"]), event["kind"], event["op"], event["args"]
-        if kind == "syscall" and "preempted" in (op, args.get("op")):
+        if kind == "syscall" and {"preempted", "switched"} & {op, args.get("op")}:
             return
         if key not in self.names:
             self.names[key], self.lines[key] = f"unborn-{key[0]}-{key[1]}", []
