@@ -47,7 +47,7 @@ aq_limits aq_limits_filled(const aq_limits *given)
 
 bool aq_limit_by_clock(aq_limit l)
 {
-    return l == AQ_LIMIT_WALL_MS || l == AQ_LIMIT_CPU_NS;
+    return l == AQ_LIMIT_WALL_MS || l == AQ_LIMIT_CPU_NS || l == AQ_LIMIT_MEMORY;
 }
 
 int aq_limit_find(const char *name, size_t len)

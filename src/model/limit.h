@@ -18,7 +18,8 @@ typedef struct aq_limits {
 } aq_limits;
 
 const char *aq_limit_name(aq_limit l); /* "memory" */
-/* Does the host's clock decide where a run is when it ends by this limit? */
+/* Does the host decide, by its clock or by how it gives out pages, where a run is when it ends by
+ * this limit? */
 bool aq_limit_by_clock(aq_limit l);
 int aq_limit_find(const char *name, size_t len); /* -1 when unknown */
 const char *aq_limit_what(aq_limit l);           /* "bytes of memory" */

@@ -523,6 +523,11 @@ bool aq_engine_inject(aq_task *k, uint64_t at, long nr, const uint64_t args[6], 
 
 /* ---- the loop ---- */
 
+static bool is_over(const aq_tracer *t)
+{
+    return t->end.stop == AQ_STOP_NONE && t->plan.over && t->plan.over(t->plan.arg);
+}
+
 /* The wall clock says that a task has run for a while without a stop. */
 static void on_tick(aq_tracer *t, aq_task *k)
 {
@@ -533,6 +538,8 @@ static void on_tick(aq_tracer *t, aq_task *k)
     if (t->plan
             .pump) /* output is passed on while it computes; that lets nobody go on (park_io.c) */
         t->plan.pump(t->plan.arg, 0);
+    if (!k->wants_exit && is_over(t))
+        t->end.stop = AQ_STOP_OVER;
     k->ticks++;
     k->asleep = k->ticks > 1 && k->wants_exit && aq_task_letter(k) == 'S' ? k->asleep + 1 : 0;
     if (k->asleep >= BLOCKED_TICKS) {
@@ -635,6 +642,8 @@ static void run_world(aq_tracer *t)
             continue;
         }
         wait_running(t);
+        if (is_over(t))
+            t->end.stop = AQ_STOP_OVER;
         if (!t->vain && t->quantum > t->limit)
             t->turn++;
         t->vain = false;

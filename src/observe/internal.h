@@ -146,6 +146,7 @@ struct aq_task {
     aq_proc *proc;
     uint32_t serial;  /* in order of creation, over the whole world: the order of turns */
     uint32_t ordinal; /* inside its process */
+    int end;          /* its wait status, once all were killed */
     aq_task_state state;
 
     struct user_regs_struct in;   /* at the entry of the current call */
@@ -337,6 +338,7 @@ struct aq_tracer {
     bool strayed;      /* somebody may be in a folder that lies elsewhere; veil/kernel.h */
     bool has_hardware; /* somebody looked into /sys; resolve.c */
     uint64_t measured; /* bytes and calls when the room was last asked for */
+    uint64_t said;     /* bytes that went to standard output and error */
     bool touched;      /* somebody may have looked at the writable places; touch.c */
     bool laid;         /* the home is there; home.c */
     uint32_t acts;     /* that may have taken its space */
@@ -430,6 +432,10 @@ aq_step aq_dump_read(aq_tracer *t, aq_task *k, const aq_fd *f);
 void aq_dumps_free(aq_tracer *t);
 
 void aq_moved(aq_tracer *t, long result); /* bytes, by a call that returned so many */
+/* Bytes that may still go to a descriptor: without end where it is not the world's own output. */
+uint64_t aq_said_left(const aq_tracer *t, const aq_fd *what);
+/* So many went there, of so many that were wanted. True: it may take no more, and the run ends. */
+bool aq_said_all(aq_tracer *t, aq_task *k, int fd, long result, uint64_t wanted);
 
 /* park_io.c: is the time of a socket over (SO_RCVTIMEO, SO_SNDTIMEO)? `mine`: borrowed. */
 bool aq_io_over(aq_tracer *t, aq_task *k, int mine, bool writes);

@@ -54,6 +54,35 @@ static bool ready(aq_tracer *t, aq_task *k, int fd, short events, bool flip)
     return true;
 }
 
+static int count_of(long nr)
+{
+    return nr == SYS_sendfile ? 3 : nr == SYS_splice ? 4 : 2;
+}
+
+static uint64_t wanted(const aq_task *k)
+{
+    return k->nr == SYS_vmsplice ? aq_vectors_bytes(k, aq_regs_arg(k, 1), aq_regs_arg(k, 2))
+                                 : aq_at_once(aq_regs_arg(k, count_of(k->nr)));
+}
+
+/* As of a write (park_io.c): the world's own output takes what it may. False: that is nothing. */
+static bool leave_words(aq_tracer *t, aq_task *k, int into)
+{
+    uint64_t left = aq_said_left(t, aq_fd_of(t, k, into)), want, count = aq_regs_arg(k, 2);
+
+    if (left == UINT64_MAX || left >= (want = wanted(k) - k->done))
+        return true;
+    if (left == 0) {
+        t->end.stop = AQ_STOP_SAID;
+    } else if (k->nr == SYS_vmsplice) {
+        aq_vectors_limit(k, left, aq_regs_arg(k, 1), &count);
+        aq_regs_set_arg(k, 2, count);
+    } else {
+        aq_regs_set_arg(k, count_of(k->nr), left);
+    }
+    return left > 0;
+}
+
 static aq_step later(aq_tracer *t, aq_task *k)
 {
     aq_io_unflip(k);
@@ -74,7 +103,7 @@ static aq_step try_pages(aq_tracer *t, aq_task *k)
     if (!ready(t, k, fd, reads ? POLLIN : POLLOUT, true))
         return later(t, k);
     aq_regs_set_call(k, reads ? SYS_readv : SYS_writev);
-    return AQ_STEP_RUN;
+    return reads || leave_words(t, k, fd) ? AQ_STEP_RUN : later(t, k);
 }
 
 aq_step aq_try_copy(aq_tracer *t, aq_task *k)
@@ -104,7 +133,7 @@ aq_step aq_try_copy(aq_tracer *t, aq_task *k)
                             ~(uint64_t)(into->stream ? SPLICE_F_MORE : 0));
     else if (k->done)
         aq_regs_set_arg(k, 3, aq_regs_arg(k, 3) - k->done);
-    return AQ_STEP_RUN;
+    return leave_words(t, k, (int)aq_regs_arg(k, e.into)) ? AQ_STEP_RUN : later(t, k);
 }
 
 aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result)
@@ -119,7 +148,12 @@ aq_step aq_after_bytes(aq_tracer *t, aq_task *k, long *result)
 aq_step aq_after_copy(aq_tracer *t, aq_task *k, long *result)
 {
     bool all = k->nr == SYS_sendfile, flipped = aq_io_unflip(k) || k->part;
+    int into = k->nr == SYS_vmsplice ? 0 : ends_of(k->nr).into;
 
+    if (aq_said_all(t, k, (int)aq_regs_arg(k, into), *result, wanted(k) - k->done)) {
+        aq_park(t, k, AQ_PARK_RETRY);
+        return AQ_STEP_PARKED;
+    }
     if (all && *result > 0)
         k->done += (uint64_t)*result;
     if (k->waits &&

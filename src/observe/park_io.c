@@ -253,6 +253,40 @@ static void make_room(const aq_tracer *t, const aq_task *k, int mine)
         continue;
 }
 
+uint64_t aq_said_left(const aq_tracer *t, const aq_fd *what)
+{
+    for (int i = 0; i < 2 && t->plan.said_bytes && what->kind == AQ_FD_PIPE; i++)
+        if (what->dev == t->plan.output[i].dev && what->ino == t->plan.output[i].ino)
+            return t->plan.said_bytes - t->said;
+    return UINT64_MAX;
+}
+
+bool aq_said_all(aq_tracer *t, aq_task *k, int fd, long result, uint64_t wanted)
+{
+    if (result <= 0 || aq_said_left(t, aq_fd_of(t, k, fd)) == UINT64_MAX)
+        return false;
+    t->said += (uint64_t)result;
+    if (t->said < t->plan.said_bytes || (uint64_t)result >= wanted)
+        return false;
+    t->end.stop = AQ_STOP_SAID;
+    return true;
+}
+
+/* What the world's own output may still take: the rest of a call that says more is cut off, and the
+ * run ends with it. It is not told, since how much of it goes at once depends on who reads outside.
+ * False: that is nothing. */
+static bool leave_words(aq_tracer *t, aq_task *k, const aq_fd *what)
+{
+    uint64_t left = aq_said_left(t, what),
+             wanted = left == UINT64_MAX ? 0 : write_bytes(k) - k->done;
+
+    if (left < wanted && left > 0)
+        limit(k, left);
+    if (left < wanted && left == 0)
+        t->end.stop = AQ_STOP_SAID; /* before it runs */
+    return left >= wanted || left > 0;
+}
+
 /* A disk that is nearly full takes a part. What is kept for others is no room, though the kernel
  * has it. */
 static void leave_room(aq_tracer *t, aq_task *k, const aq_fd *what)
@@ -306,7 +340,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
     if (flags < 0 || (flags & O_NONBLOCK)) {
         if (out)
             limit(k, AQ_FLOW_BYTES);
-        return AQ_STEP_RUN;
+        return writes && !leave_words(t, k, what) ? park(t, k, mine, writes) : AQ_STEP_RUN;
     }
     if (cannot_be_asked(t, what, writes)) {
         if (writes)
@@ -325,7 +359,7 @@ aq_step aq_try_io(aq_tracer *t, aq_task *k)
         go_on(k);
         aq_io_flip(k, fd, mine, flags);
     }
-    return AQ_STEP_RUN;
+    return writes && !leave_words(t, k, what) ? park(t, k, mine, writes) : AQ_STEP_RUN;
 }
 
 static bool over(aq_tracer *t, aq_task *k, bool writes)
@@ -339,6 +373,11 @@ aq_step aq_after_io(aq_tracer *t, aq_task *k, long *result)
 {
     bool writes = is_write(k->nr);
 
+    if (writes && aq_said_all(t, k, (int)aq_regs_arg(k, 0), *result, write_bytes(k) - k->done)) {
+        aq_io_unflip(k);
+        aq_park(t, k, AQ_PARK_RETRY);
+        return AQ_STEP_PARKED;
+    }
     if (!writes) {
         aq_face_netlink(t, k, result);
         aq_reach_heard(t, k, *result);

@@ -257,11 +257,18 @@ void aq_task_exchange(aq_tracer *t, aq_task *k, pid_t former)
     unlink_task(t, f);
 }
 
+/* Who is dead first is the host's doing: their ends are told in the order of the list. */
 void aq_task_kill_all(aq_tracer *t)
 {
+    size_t left = 0;
+
     for (aq_proc *p = t->procs; p; p = p->next)
         kill(p->pid, SIGKILL);
-    while (t->tasks) {
+    for (aq_task *k = t->tasks; k; k = k->next) {
+        k->end = SIGKILL;
+        left++;
+    }
+    while (left > 0) {
         int status;
         pid_t tid = waitpid(-1, &status, __WALL);
         aq_task *k;
@@ -271,11 +278,13 @@ void aq_task_kill_all(aq_tracer *t)
         if (tid < 0)
             break;
         k = aq_task_find(t, tid);
-        if (k && (WIFEXITED(status) || WIFSIGNALED(status)))
-            aq_task_bury(t, k, status);
-        else
+        if (k && (WIFEXITED(status) || WIFSIGNALED(status))) {
+            k->end = status;
+            left--;
+        } else {
             kill(tid, SIGKILL); /* a child that was born while we killed */
+        }
     }
     while (t->tasks)
-        aq_task_bury(t, t->tasks, SIGKILL);
+        aq_task_bury(t, t->tasks, t->tasks->end);
 }

@@ -37,6 +37,8 @@ typedef enum aq_stop {
     AQ_STOP_WALL,   /* the wall clock, a backstop: the result is inconclusive */
     AQ_STOP_MOVED,  /* bytes read and written */
     AQ_STOP_FULL,   /* the writable places took all that they may */
+    AQ_STOP_SAID,   /* bytes of standard output and error */
+    AQ_STOP_OVER,   /* the outside says so, and knows which limit it was */
 } aq_stop;
 
 typedef struct aq_tracer_plan {
@@ -59,6 +61,15 @@ typedef struct aq_tracer_plan {
     /* How many bytes may still be written into the writable places; where that is none the run is
      * ended. May be NULL: as many as there is space for. */
     uint64_t (*room)(void *arg);
+    /* Did a limit that the outside counts end the run? Then nobody makes another step, so that it
+     * ends at the same place whoever is slow. May be NULL. */
+    bool (*over)(void *arg);
+    /* The pipes that are standard output and error at the start, and how many bytes may be written
+     * to both; 0: no limit. */
+    struct {
+        uint64_t dev, ino;
+    } output[2];
+    uint64_t said_bytes;
     /* Called once, before the first call that could see or change anything in the writable places
      * of the world. May be NULL. */
     void (*touch)(void *arg);

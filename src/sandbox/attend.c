@@ -43,6 +43,23 @@ static void stop(aq_attendant *a, int limit)
     syscall(SYS_pidfd_send_signal, a->world->init_pidfd, SIGKILL, NULL, 0);
 }
 
+/* A limit that an act of the program met: whoever watches makes no further step, and so the run
+ * ends at the same place however slow this host is. */
+static void end_here(aq_attendant *a, int limit)
+{
+    if (!aq_container_watch)
+        stop(a, limit);
+    else if (a->limit < 0)
+        a->limit = limit;
+}
+
+bool aq_attend_over(void *arg)
+{
+    const aq_attendant *a = arg;
+
+    return a->limit >= 0;
+}
+
 static void look_at_groups(aq_attendant *a)
 {
     const uint64_t *most = a->world->limits.most;
@@ -99,9 +116,9 @@ static uint64_t look_at_disk(aq_attendant *a)
     left = (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
     left = left > kept ? left - kept : 0;
     if (left == 0)
-        stop(a, AQ_LIMIT_DISK);
+        end_here(a, AQ_LIMIT_DISK);
     else if (fs.f_ffree == 0)
-        stop(a, AQ_LIMIT_INODES);
+        end_here(a, AQ_LIMIT_INODES);
     return left;
 }
 
@@ -110,7 +127,8 @@ static void look(aq_attendant *a, bool final)
     look_at_groups(a);
     if (!final)
         look_at_processes(a);
-    look_at_disk(a);
+    if (final || !aq_container_watch) /* a watch asks at calls, whenever it is */
+        look_at_disk(a);
     if (!final && milliseconds() >= a->deadline_ms)
         stop(a, AQ_LIMIT_WALL_MS);
 }
@@ -121,7 +139,7 @@ void aq_attend_full(void *arg, long call, int error)
 {
     look_at_disk(arg);
     if (call == AQ_NR_fallocate || error == EFBIG)
-        stop(arg, AQ_LIMIT_DISK);
+        end_here(arg, AQ_LIMIT_DISK);
 }
 
 uint64_t aq_attend_room(void *arg)
@@ -180,7 +198,7 @@ static size_t take_output(aq_attendant *a, aq_stream *s, const char *data, size_
 
     if (n > left) {
         n = (size_t)left;
-        stop(a, AQ_LIMIT_OUTPUT);
+        end_here(a, AQ_LIMIT_OUTPUT);
     }
     aq_hash_add(s->hash, data, n);
     memcpy(s->head + s->head_len, data, n < room ? n : room);

@@ -51,6 +51,7 @@ int aq_attend_pump(void *attendant, int timeout_ms);
  * ours, also when the program would make room again at once. */
 void aq_attend_full(void *attendant, long call, int error);
 uint64_t aq_attend_room(void *attendant); /* bytes that may still be written; 0 ends the run */
+bool aq_attend_over(void *attendant);     /* did a limit end the run? */
 /* What is still in the pipes once everybody inside is dead; stops timer and handlers. */
 void aq_attend_end(aq_attendant *a);
 /* Looks at the limits once more, when all is over. */

@@ -624,6 +624,7 @@ static void *begin_watch(aq_world *w, aq_attendant *at, aq_recorder *rec)
     const aq_watch_hooks hooks = {.pump = aq_attend_pump,
                                   .full = aq_attend_full,
                                   .room = aq_attend_room,
+                                  .over = aq_attend_over,
                                   .touch = on_touch,
                                   .lay = on_lay,
                                   .home = aq_root_home(w->plan),
@@ -632,7 +633,8 @@ static void *begin_watch(aq_world *w, aq_attendant *at, aq_recorder *rec)
                                   .reach = aq_net_reach,
                                   .alone = aq_net_alone,
                                   .arg = at,
-                                  .line = w->line};
+                                  .line = w->line,
+                                  .output = {w->pump[1], w->pump[2]}};
 
     return aq_container_watch->begin(w->plan, &w->limits, rec, &hooks);
 }

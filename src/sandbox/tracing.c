@@ -2,6 +2,7 @@
  * the observer and the container meet. */
 #include <errno.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -20,6 +21,7 @@ static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *re
                    const aq_watch_hooks *hooks)
 {
     struct timespec now;
+    struct stat st;
     aq_tracer_plan p = {
         .calls = limits->most[AQ_LIMIT_CALLS],
         .virtual_ns = limits->most[AQ_LIMIT_VIRTUAL_NS],
@@ -32,6 +34,8 @@ static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *re
         .pump = hooks->pump,
         .full = hooks->full,
         .room = hooks->room,
+        .over = hooks->over,
+        .said_bytes = limits->most[AQ_LIMIT_OUTPUT],
         .touch = hooks->touch,
         .lay = hooks->lay,
         .home = hooks->home,
@@ -43,6 +47,11 @@ static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *re
         .arg = hooks->arg,
     };
 
+    for (int i = 0; i < 2; i++)
+        if (fstat(hooks->output[i], &st) == 0) {
+            p.output[i].dev = st.st_dev;
+            p.output[i].ino = st.st_ino;
+        }
     aq_process_clock(CLOCK_REALTIME, &now);
     p.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     aq_recorder_limit(rec, limits->most[AQ_LIMIT_EVENTS]);
@@ -67,6 +76,8 @@ static int limit_of(aq_stop stop)
         return AQ_LIMIT_IO;
     case AQ_STOP_FULL:
         return AQ_LIMIT_DISK;
+    case AQ_STOP_SAID:
+        return AQ_LIMIT_OUTPUT;
     case AQ_STOP_WALL:
         return AQ_LIMIT_WALL_MS;
     default:

@@ -15,6 +15,7 @@ typedef struct aq_watch_hooks {
     int (*pump)(void *arg, int timeout_ms);
     void (*full)(void *arg, long call, int error); /* a call found no space */
     uint64_t (*room)(void *arg); /* bytes that may still be written; 0: the run is ended */
+    bool (*over)(void *arg);     /* did a limit end the run? */
     /* Once, before the first call that could see or change something in the writable places. */
     void (*touch)(void *arg);
     /* Once, after that, before the first look at `home`, or at what the world trusts. NULL: both
@@ -31,7 +32,8 @@ typedef struct aq_watch_hooks {
     int (*reach)(void *arg, bool internet, aq_err *err);
     int (*alone)(void *arg); /* asks for its end */
     void *arg;
-    int line; /* -1: the world has no internet */
+    int line;      /* -1: the world has no internet */
+    int output[2]; /* other ends of the payload's standard output and error */
 } aq_watch_hooks;
 
 typedef struct aq_watch {

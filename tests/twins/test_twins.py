@@ -137,13 +137,49 @@ def test_a_limit_on_work_is_not_repeatable(place, how):
     assert said["exit_status"] == status and said["not_repeatable"] == ["limit"]
 
 
+ENDS = {"disk-bytes=40000000": "open(f'/tmp/{n}', 'wb').write(b'x' * 999999)",
+        "disk-bytes=8000000": "os.write(f, b'x' * 3000)",
+        "output-bytes=100000": "os.write(1 + n % 2, b'x' * 777); os.stat('/tmp')",
+        "output-bytes=1000000": "os.write(1, b'x' * 300000); os.stat('/tmp')",
+        "output-bytes=70000": "os.lseek(f, 0, 0); os.sendfile(1, z, 0, 777); os.stat('/tmp')",
+        "inodes=2000": "os.mkdir(f'/tmp/{n}'); os.stat('/tmp')",
+        "io-bytes=3000000": "open('/dev/zero', 'rb', 0).read(1000)",
+        "processes=20": "os.fork() or signal.pause()",
+        "calls=5000": "os.getppid()",
+        "memory=60000000": "kept.append(bytearray(100000)); os.getppid()"}
+
+
+@pytest.mark.parametrize("limit", ENDS)
+def test_a_limit_ends_a_run_at_the_same_place(place, load, limit):
+    """Or says that it may not. The host is busy, and has looked at the run in between, or has not."""
+    del load
+    code = ("import os, signal\nkept, f = [], os.open('/tmp/f', os.O_RDWR | os.O_CREAT)\n"
+            "z = os.open('/usr/bin/env', 0)\nfor n in range(10**9): " + ENDS[limit])
+    said = [report(place, programs.PY, "-c", code, options=["--limit", limit]) for _ in range(3)]
+    assert {one["exit_status"] for one in said} == {3}
+    if limit.startswith("memory"):
+        assert all(one["not_repeatable"] == ["memory"] for one in said)
+    else:
+        assert all(one["repeatable"] for one in said)
+        assert len({one["observation_digest"] for one in said}) == 1
+    if limit.startswith("output"):
+        assert {sum(o["bytes"] for o in one["observation"]["outputs"]) for one in said} == {int(limit.split("=")[1])}
+
+
+def test_all_that_a_limit_leaves_is_no_limit(place):
+    """The twin: to the last byte."""
+    said = report(place, programs.PY, "-c", "import os; os.write(1, b'x' * 60000); os.write(2, b'y' * 40000)",
+                  options=["--limit", "output-bytes=100000"])
+    assert said["exit_status"] == 0 and said["complete"]
+
+
 def test_a_limit_that_is_not_met_changes_nothing(place):
     said = report(place, "bash", "-c", "ulimit -t 100; sleep 9 & kill -9 $!; wait $!")
     assert said["exit_status"] == 137 and said["repeatable"]
 
 
-def report(place, *words):
-    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, "--json", "--", *words], cwd=place,
+def report(place, *words, options=()):
+    done = subprocess.run([PROGRAM, "run", "--quarantine", *WORLD, *options, "--json", "--", *words], cwd=place,
                           capture_output=True, timeout=60)
     return json.loads(done.stdout)
 
