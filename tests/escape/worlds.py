@@ -3,6 +3,7 @@ user, and what they say."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -13,10 +14,13 @@ from conftest import PROGRAM, open_to_others
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DRIVER = pathlib.Path(os.environ.get("AQUARIUM", ROOT / "build/aquarium")).parent / "tests/escape/run_world"
 PLAIN = 12345  # a user who exists nowhere
+LIMITS = re.findall(r'AQ_LIMIT\(\w+, "([^"]+)"', (ROOT / "src/model/limits.def").read_text())
 
 
 class Worlds:
     """Runs commands in worlds, as root or as a plain user."""
+
+    whole = False  # is there a machine around the command?
 
     def __init__(self, place, user):
         self.place, self.user = place, user
@@ -57,6 +61,8 @@ class Product(Worlds):
     """The same with the program as people use it: a whole machine, its home, its internet. What a command prints,
     standard error too, is its output."""
 
+    whole = True
+
     def __init__(self, place, user):
         self.place, self.user = place, user
         self.mark = f"product-{os.getpid()}-{user}"
@@ -80,7 +86,10 @@ class Product(Worlds):
         if not done.stdout:
             return None, ""
         report = json.loads(done.stdout)
-        return report["observation"] | {"containment": report["containment"]}, self.stderr
+        said = report["observation"] | {"containment": report["containment"]}
+        if said["exit"]["kind"] == "budget":
+            said["limit"] = LIMITS[said["exit"]["value"]]
+        return said, self.stderr
 
 
 @pytest.fixture(params=["root", "plain"])
@@ -88,6 +97,15 @@ def product(request, tmp_path):
     if request.param == "root" and os.geteuid() != 0:
         pytest.skip("missing hardware: not root on this machine")
     return Product(tmp_path, request.param)
+
+
+@pytest.fixture(params=["root", "plain", "root, default world", "plain, default world"])
+def everywhere(request, tmp_path):
+    """Without a machine, and with all that the program makes up for a stranger."""
+    user, *whole = request.param.split(", ")
+    if user == "root" and os.geteuid() != 0:
+        pytest.skip("missing hardware: not root on this machine")
+    return (Product if whole else Worlds)(tmp_path, user)
 
 
 @pytest.fixture(params=["root", "plain"])
