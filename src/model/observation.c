@@ -149,13 +149,16 @@ json_t *aq_observation_json(const aq_observation *o)
         json_array_append_new(changes, change_json(&o->changes[i]));
     for (size_t i = 0; i < o->reached_count; i++)
         json_array_append_new(reached, json_string(o->reached[i]));
-    return json_pack(
+    json_t *j = json_pack(
         "{ss,ss,ss,so,so,so,so,so,so,so,s{so,so,so},so}", "schema", AQ_OBSERVATION_SCHEMA,
         "backend", o->backend, "world", o->world, "exit", exit_json(o), "events",
         count_json(o->events), "dropped", count_json(o->dropped), "by_kind", kinds_json(o),
         "outputs", outputs, "changes", changes, "reached", reached, "resources", "cpu_ns",
         count_json(o->cpu_ns), "peak_memory", count_json(o->peak_memory), "written_bytes",
         count_json(o->written_bytes), "digest", digest_json(&o->digest));
+    if (o->landlock)
+        json_object_set_new(j, "landlock", count_json(o->landlock));
+    return j;
 }
 
 /* ---- the recorder ---- */
@@ -398,6 +401,8 @@ static void put_remains(aq_recorder *r, const aq_observation *o)
     put_count(r, o->cpu_ns);
     put_count(r, o->peak_memory);
     put_count(r, o->written_bytes);
+    if (o->landlock)
+        put_count(r, o->landlock);
     put_record(r, 'R');
 }
 

@@ -39,6 +39,8 @@ typedef struct aq_output {
     size_t head_len;
 } aq_output;
 
+enum { AQ_LANDLOCK_MOST = 99 }; /* no level that a kernel will have soon */
+
 typedef struct aq_observation {
     const char *backend; /* "container", "wasm", … */
     const char *world;   /* "A", "B", "A'", "C": a label, never a seed */
@@ -52,6 +54,7 @@ typedef struct aq_observation {
     const aq_output *outputs;
     size_t output_count;
     uint64_t cpu_ns, peak_memory, written_bytes; /* host facts: not in the digest */
+    uint32_t landlock;                           /* ABI that held the payload, 0: none; likewise */
     const char **reached; /* coverage: quoted paths of package files that were opened or run */
     size_t reached_count;
     aq_digest digest; /* of the record: set by the reader and by aq_recorder_end */

@@ -130,6 +130,11 @@ static void read_resources(reader *r, aq_wire *w)
     r->o.cpu_ns = aq_wire_number(w, AQ_WIRE_COUNT);
     r->o.peak_memory = aq_wire_number(w, AQ_WIRE_COUNT);
     r->o.written_bytes = aq_wire_number(w, AQ_WIRE_COUNT);
+    if (w->bad || w->at == w->end)
+        return;
+    r->o.landlock = (uint32_t)aq_wire_number(w, AQ_LANDLOCK_MOST);
+    if (!w->bad && r->o.landlock == 0)
+        aq_wire_refuse(w, "a level of Landlock is 0"); /* none is not written */
 }
 
 static void check_counts(const reader *r, uint64_t events, aq_wire *w)

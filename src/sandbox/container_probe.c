@@ -80,7 +80,11 @@ const char *aq_container_guarantee(aq_arena *a, const aq_containment *c)
         "payload "
         "runs as %s%s; memory, processes and processor time are limited by %s, %s and %s.",
         c->clocks ? ", time and" : " and",
-        c->landlock ? aq_arena_printf(a, "Landlock ABI %d", c->landlock) : "no Landlock",
+        c->landlock ? aq_arena_printf(a, "Landlock ABI %d%s", c->landlock,
+                                      c->landlock >= 4 ? " with all of its rights but those to "
+                                                         "TCP, which the network namespace holds"
+                                                       : "")
+                    : "no Landlock",
         c->own_ids ? "a user id that nothing else has" : "the caller's user id",
         c->proc ? "" : "; there is no /proc inside", c->memory, c->processes, c->cpu);
 }

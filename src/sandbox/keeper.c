@@ -416,6 +416,9 @@ static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observa
     }
     o->outputs = outputs;
     o->output_count = 2;
+    o->landlock = a->world->held.landlock > 0 && a->world->held.landlock <= AQ_LANDLOCK_MOST
+                      ? (uint32_t)a->world->held.landlock
+                      : 0;
     o->cpu_ns = a->world->cgroup.cpu ? a->used.cpu_ns : a->cpu_ns;
     o->peak_memory = a->world->cgroup.memory ? a->used.peak_memory : a->peak_memory;
 }

@@ -102,6 +102,7 @@ print(fcntl.ioctl(s, 0x5413, b"\\0" * 8) != b"")
 """)
     abi = said["containment"]["landlock"]
     assert abi > 0, "this host has no Landlock"
+    assert said["landlock"] == abi  # in the record, and so in the evidence
     lines = out.splitlines()
     assert lines[2:] == ["True", "True"] and (abi < 5 or lines[:2] == ["EACCES"] * 2), out
 
@@ -582,3 +583,4 @@ def test_probe_tells_the_truth(worlds):
     held = said["containment"]
     assert (f"limited by {held['memory']}, {held['processes']} and {held['cpu']}" in lines[1])
     assert ("that nothing else has" in lines[1]) == held["own_ids"]
+    assert ("rights but those to TCP" in lines[1]) == (held["landlock"] >= 4)

@@ -119,7 +119,7 @@ static void digest_of_twins(void **state)
         aq_auto_buf b = {0};
         aq_recorder *r = aq_recorder_new(i == 1 ? "wasm" : "container", worlds[i % 2], &b);
         aq_event e = sample_event(AQ_EVENT_FILE, "open", "/x", i == 2 ? -2 : 3);
-        aq_observation o = {.cpu_ns = i, .exit_value = i == 3 ? 7 : 0};
+        aq_observation o = {.cpu_ns = i, .landlock = (uint32_t)i, .exit_value = i == 3 ? 7 : 0};
 
         e.time = i * 1000;
         aq_recorder_event(r, &e);
@@ -130,6 +130,35 @@ static void digest_of_twins(void **state)
     assert_true(aq_digest_equal(&digests[0], &digests[1]));
     assert_false(aq_digest_equal(&digests[0], &digests[2]));
     assert_false(aq_digest_equal(&digests[0], &digests[3]));
+}
+
+/* The level of Landlock is told where there was one. A stream that tells none, as streams did
+ * before, is whole; one that tells level 0, or one that no kernel has, is not. */
+static void landlock_is_told(void **state)
+{
+    static const uint32_t levels[] = {0, 7, AQ_LANDLOCK_MOST, AQ_LANDLOCK_MOST + 1};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        aq_auto_arena a = aq_arena_new();
+        aq_auto_buf b = {0};
+        aq_recorder *r = aq_recorder_new("container", "A", &b);
+        aq_observation o = {.landlock = levels[i]}, read;
+        aq_err err = {0};
+
+        aq_recorder_end(r, &o);
+        aq_recorder_free(r);
+        if (i == 3) {
+            assert_int_equal(aq_observation_read(a, b.data, b.len, NULL, NULL, &read, &err),
+                             -EBADMSG);
+            continue;
+        }
+        assert_int_equal(aq_observation_read(a, b.data, b.len, NULL, NULL, &read, &err), 0);
+        assert_int_equal(read.landlock, levels[i]);
+        aq_auto_json json_t *j = aq_observation_json(&read);
+        assert_int_equal(json_integer_value(json_object_get(j, "landlock")), levels[i]);
+        assert_int_equal(json_object_get(j, "landlock") != NULL, levels[i] != 0);
+    }
 }
 
 static void floods_are_counted(void **state)
@@ -507,13 +536,21 @@ static void unread_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_come_back),        cmocka_unit_test(six_kinds_are_kept),
-        cmocka_unit_test(digest_of_twins),          cmocka_unit_test(floods_are_counted),
-        cmocka_unit_test(sums_outlive_a_flood),     cmocka_unit_test(bytes_have_an_end),
-        cmocka_unit_test(draining_changes_nothing), cmocka_unit_test(no_changed_byte_survives),
-        cmocka_unit_test(no_cut_survives),          cmocka_unit_test(made_up_streams),
-        cmocka_unit_test(malformed_events),         cmocka_unit_test(malformed_lines),
-        cmocka_unit_test(golden_vectors),           cmocka_unit_test(unread_places),
+        cmocka_unit_test(samples_come_back),
+        cmocka_unit_test(six_kinds_are_kept),
+        cmocka_unit_test(digest_of_twins),
+        cmocka_unit_test(floods_are_counted),
+        cmocka_unit_test(landlock_is_told),
+        cmocka_unit_test(sums_outlive_a_flood),
+        cmocka_unit_test(bytes_have_an_end),
+        cmocka_unit_test(draining_changes_nothing),
+        cmocka_unit_test(no_changed_byte_survives),
+        cmocka_unit_test(no_cut_survives),
+        cmocka_unit_test(made_up_streams),
+        cmocka_unit_test(malformed_events),
+        cmocka_unit_test(malformed_lines),
+        cmocka_unit_test(golden_vectors),
+        cmocka_unit_test(unread_places),
     };
 
     return cmocka_run_group_tests_name("observation", tests, NULL, NULL);
