@@ -317,6 +317,8 @@ ACTS = ["spin", "spin-lock", "spin-atomic", "timers", "posix-timers", "timerfd",
 # And of waits.c.
 WAITS = ["requeue", "bitset", "shared-barrier", "shared-condition", "timed-semaphore", "waitid", "sigtimedwait", "inotify", "epoll",
          "moments"]
+# And of ends.c.
+ENDS = ["vsyscall", "timer-shared", "statuses", "status-of-run"]
 
 
 def real():
@@ -332,6 +334,7 @@ def rows():
     found += [("act-" + name, ["./twins_acts", name]) for name in ACTS]
     found += [("wait-" + name, ["./twins_waits", name]) for name in WAITS]
     found += [("edges", ["./twins_edges", "all"])]
+    found += [("end-" + name, ["./twins_ends", name]) for name in ENDS]
     found += [("unsent-" + name, ["./twins_unsent", name]) for name in ("pipe", "key", "background", "halted")]
     return found
 
@@ -352,5 +355,5 @@ def prepare(folder, build):
     for source, program in ("p.rs", "rust-program"), ("n.rs", "rust-net"):
         subprocess.run(["rustc", "-o", program, source], cwd=folder, check=True, timeout=600)
     subprocess.run(["javac", "T.java", "H.java"], cwd=folder, check=True, timeout=600)
-    for name in "twins_acts", "twins_edges", "twins_unsent", "twins_waits":
+    for name in "twins_acts", "twins_edges", "twins_ends", "twins_unsent", "twins_waits":
         shutil.copy(pathlib.Path(build) / "tests/twins" / name, folder / name)
