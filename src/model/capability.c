@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#define BLANKS " \t\r\n"
+
 typedef int canonical(aq_buf *out, const char *s, aq_err *err);
 
 static canonical path_pattern, host_pattern, shell_pattern, name_pattern, hook_pattern;
@@ -299,6 +301,8 @@ static void add_matcher(aq_buf *out, char *matcher)
     for (char *rest = matcher, *word; (word = strsep(&rest, "|"));)
         words[count++] = word;
     qsort(words, count, sizeof *words, by_bytes);
+    if (!*words[0])
+        return; /* no name at all is a choice, so anything */
     aq_buf_addc(out, '(');
     for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(words[i - 1], words[i]) != 0)
@@ -362,14 +366,18 @@ int aq_capabilities_add(aq_capabilities *c, aq_arena *a, aq_capability group, co
     size_t len;
     int r;
 
-    pattern += strspn(pattern, " \t\r\n");
+    pattern += strspn(pattern, BLANKS);
     len = strlen(pattern);
-    while (len && strchr(" \t\r\n", pattern[len - 1]))
+    while (len && strchr(BLANKS, pattern[len - 1]))
         len--;
     aq_buf_add(&trimmed, pattern, len);
     r = check_text(aq_buf_str(&trimmed), group, err);
     if (r == 0)
         r = forms[group](&out, trimmed.data, err);
+    if (r == 0 &&
+        (out.len == 0 || strchr(BLANKS, *out.data) || strchr(BLANKS, out.data[out.len - 1])))
+        r = aq_fail(err, -EINVAL,
+                    "has a blank at its start or end, behind a part that says nothing");
     if (r == 0 && out.len > AQ_CAP_PATTERN)
         r = aq_fail(err, -EINVAL, "is longer than %d bytes", AQ_CAP_PATTERN);
     if (r == 0 && g->count == AQ_CAP_PATTERNS)

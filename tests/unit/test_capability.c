@@ -58,6 +58,9 @@ static void paths(void **state)
         {AQ_CAP_FS_WRITE, "a/**/", "a/**"},
         {AQ_CAP_FS_WRITE, "  src/x ", "src/x"},
         {AQ_CAP_FS_WRITE, "...", "..."},
+        {AQ_CAP_FS_READ, "./ a", "!blank at its start"},
+        {AQ_CAP_FS_READ, "a /.", "!blank at its start or end"},
+        {AQ_CAP_FS_READ, "a/ b", "a/ b"},
         {AQ_CAP_FS_READ, "a/../b", "!.. part"},
         {AQ_CAP_FS_READ, "..", "!.. part"},
         {AQ_CAP_FS_READ, "~/..", "!.. part"},
@@ -151,6 +154,9 @@ static void commands_and_names(void **state)
         {AQ_CAP_SECRETS, " GITHUB_TOKEN ", "GITHUB_TOKEN"},
         {AQ_CAP_SECRETS, "", "!empty"},
         {AQ_CAP_HOOKS, "PreToolUse", "PreToolUse"},
+        {AQ_CAP_HOOKS, "PreToolUse(Write|Edit)", "PreToolUse(Edit|Write)"},
+        {AQ_CAP_HOOKS, "PreToolUse(|)", "PreToolUse"},
+        {AQ_CAP_HOOKS, "PreToolUse(Edit|)", "PreToolUse"},
         {AQ_CAP_CLOCK, "*", "*"},
     };
     char longest[AQ_CAP_PATTERN + 2];
