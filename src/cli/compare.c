@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "cli/world.h"
 #include "observe/compare.h"
-#include "session/twins.h"
 
 enum { EXIT_DIFFERENT = 1, EXIT_INCOMPLETE = 3, SHOWN = 24, LINE_SHOWN = 150, OF_A_THREAD = 4 };
 
@@ -283,7 +282,7 @@ static int choose_form(const aq_args *args, const char *path, aq_arena *a, aq_co
     w.side = *o.world == 'B' ? AQ_SIDE_B : AQ_SIDE_A;
     r = aq_world_choose(c, a, &w);
     if (r == AQ_PARSE_RUN)
-        s->form = aq_twins_form(w.decoys);
+        s->marks = aq_decoys_marks(a, w.decoys);
     return r;
 }
 

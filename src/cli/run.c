@@ -22,10 +22,10 @@
 #include "cli/world.h"
 #include "model/observation.h"
 #include "model/summary.h"
+#include "observe/canon.h"
 #include "sandbox/backend.h"
 #include "session/quarantine.h"
 #include "session/secrets.h"
-#include "session/twins.h"
 
 enum { SHARES = 16, NAMES = 1024, PATIENCE = 3 /* seconds */, EXIT_SIGNAL = 128, EXIT_BUDGET = 3 };
 
@@ -551,7 +551,7 @@ static void read_event(const aq_event *e, void *arg)
 static int read_stream(request *q, const aq_buf *stream, reading *r, aq_run_result *result,
                        aq_observation *o, aq_err *err)
 {
-    aq_canon_form form = aq_twins_form(q->world.decoys);
+    const aq_decoys *d = q->world.decoys;
     int n;
 
     /* Who wants to hear nothing need not wait for what would be said. */
@@ -559,7 +559,7 @@ static int read_stream(request *q, const aq_buf *stream, reading *r, aq_run_resu
         return aq_observation_read(q->arena, stream->data, stream->len, NULL, NULL, o, err);
     aq_summary_begin(&r->summary, q->arena);
     aq_secrets_begin(&r->secrets, q->arena, q->world.decoys);
-    r->canon = aq_canon_new(&form, NULL, NULL);
+    r->canon = aq_canon_new(d ? aq_decoys_marks(q->arena, d) : NULL, NULL, NULL);
     n = aq_observation_read(q->arena, stream->data, stream->len, read_event, r, o, err);
     if (n == 0) {
         result->canonical = aq_canon_end(r->canon, o);

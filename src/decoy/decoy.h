@@ -16,6 +16,7 @@
 #include "decoy/pack.h"
 #include "kernel/processor.h"
 #include "model/machine.h"
+#include "model/marks.h"
 
 enum { AQ_SEED_LEN = 32 };
 
@@ -108,8 +109,8 @@ int aq_decoys_alike(const aq_decoys *a, const aq_decoys *b, aq_err *err);
 const aq_decoy *aq_decoys_find(const aq_decoys *d, const char *name); /* NULL when there is none */
 const char *aq_decoys_fact(const aq_decoys *d, const char *name);     /* NULL when there is none */
 
-/* Appends `text` with each decoy's value replaced by {decoy:NAME}, the longest first. */
-void aq_decoys_redact(const aq_decoys *d, const char *text, size_t len, aq_buf *out);
+/* Its values, to be replaced by their names. */
+const aq_marks *aq_decoys_marks(aq_arena *a, const aq_decoys *d);
 
 /* The seed of `--seed TEXT`: SHA-256 of "aquarium/v1/seed" NUL TEXT. */
 aq_seed aq_seed_of_text(const char *text);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "decoy/decoy.h"
 
 const aq_decoy *aq_decoys_find(const aq_decoys *d, const char *name)
@@ -21,37 +22,13 @@ const char *aq_decoys_fact(const aq_decoys *d, const char *name)
 
 /* ---- replacing ---- */
 
-void aq_decoys_redact(const aq_decoys *d, const char *text, size_t len, aq_buf *out)
+const aq_marks *aq_decoys_marks(aq_arena *a, const aq_decoys *d)
 {
-    /* For each first byte the decoys that begin with it, the longest first: numbers from 1. */
-    uint32_t first[256] = {0}, *next = aq_alloc((d->count + 1) * sizeof *next);
-    size_t from = 0;
+    aq_auto_free aq_mark *rows = aq_alloc((d->count + 1) * sizeof *rows);
 
-    for (size_t i = d->count; i-- > 0;) {
-        uint8_t begin = (uint8_t)d->longest[i]->value[0];
-
-        next[i] = first[begin];
-        first[begin] = (uint32_t)i + 1;
-    }
-    for (size_t at = 0; at < len;) {
-        const aq_decoy *hit = NULL;
-
-        for (uint32_t i = first[(uint8_t)text[at]]; i && !hit; i = next[i - 1]) {
-            const aq_decoy *y = d->longest[i - 1];
-
-            if (y->len <= len - at && y->len > 0 && memcmp(y->value, text + at, y->len) == 0)
-                hit = y;
-        }
-        if (!hit) {
-            at++;
-            continue;
-        }
-        aq_buf_add(out, text + from, at - from);
-        aq_buf_addf(out, "{decoy:%s}", hit->name);
-        from = at += hit->len;
-    }
-    aq_buf_add(out, text + from, len - from);
-    free(next);
+    for (size_t i = 0; i < d->count; i++)
+        rows[i] = (aq_mark){d->decoys[i].name, d->decoys[i].value, d->decoys[i].len};
+    return aq_marks_new(a, rows, d->count);
 }
 
 /* ---- comparing ---- */
@@ -87,6 +64,9 @@ static int same_decoys(const aq_decoys *a, const aq_decoys *b, aq_err *err)
 
 static int same_files(const aq_decoys *a, const aq_decoys *b, aq_err *err)
 {
+    aq_auto_arena arena = aq_arena_new();
+    const aq_marks *of_a = aq_decoys_marks(arena, a), *of_b = aq_decoys_marks(arena, b);
+
     for (size_t i = 0; i < a->file_count; i++) {
         const aq_decoy_file *x = &a->files[i], *y = &b->files[i];
         aq_auto_buf p = {0}, q = {0};
@@ -95,8 +75,8 @@ static int same_files(const aq_decoys *a, const aq_decoys *b, aq_err *err)
             return differ(err, "the length", x->path);
         if (x->mode != y->mode || x->folder != y->folder)
             return differ(err, "the kind or mode", x->path);
-        aq_decoys_redact(a, x->path, strlen(x->path), &p);
-        aq_decoys_redact(b, y->path, strlen(y->path), &q);
+        aq_marks_replace(of_a, x->path, strlen(x->path), &p);
+        aq_marks_replace(of_b, y->path, strlen(y->path), &q);
         if (strcmp(aq_buf_str(&p), aq_buf_str(&q)) != 0)
             return differ(err, "the path", x->path);
     }

@@ -34,7 +34,7 @@ typedef struct thread {
 } thread;
 
 struct aq_canon {
-    aq_canon_form form;
+    const aq_marks *marks;
     void (*each)(const aq_canon_line *line, void *arg);
     void *arg;
     aq_arena *arena; /* names */
@@ -268,23 +268,23 @@ static void mask_noise(aq_event *e)
     }
 }
 
-static void redact(const aq_canon_form *f, const char **text, size_t *len, aq_buf *into)
+static void replace(const aq_marks *m, const char **text, size_t *len, aq_buf *into)
 {
     aq_buf_clear(into);
-    if (!f->redact || *len == 0)
+    if (!m || *len == 0)
         return;
-    f->redact(f->arg, *text, *len, into);
+    aq_marks_replace(m, *text, *len, into);
     *text = aq_buf_str(into);
     *len = into->len;
 }
 
-static void redact_event(aq_canon *c, aq_event *e)
+static void replace_in(aq_canon *c, aq_event *e)
 {
     if (e->object)
-        redact(&c->form, &e->object, &e->object_len, &c->object);
+        replace(c->marks, &e->object, &e->object_len, &c->object);
     for (uint8_t i = 0; i < e->arg_count; i++)
         if (e->args[i].bytes)
-            redact(&c->form, &e->args[i].bytes, &e->args[i].len, &c->text[i]);
+            replace(c->marks, &e->args[i].bytes, &e->args[i].len, &c->text[i]);
 }
 
 /* Our own word about the run, no act of the program's. */
@@ -312,7 +312,7 @@ void aq_canon_event(aq_canon *c, const aq_event *event)
     self = (size_t)(thread_of(c, e.process, e.thread) - c->threads);
     name_numbers(c, &e, self);
     mask_noise(&e);
-    redact_event(c, &e);
+    replace_in(c, &e);
     e.process = e.thread = 0;
     t = &c->threads[self];
     aq_buf_clear(&c->line);
@@ -344,38 +344,38 @@ static json_t *count_json(uint64_t v)
         (json_int_t)(v < INT64_C(9007199254740991) ? v : INT64_C(9007199254740991)));
 }
 
-static json_t *text_json(const aq_canon_form *f, const char *text, size_t len)
+static json_t *text_json(const aq_marks *m, const char *text, size_t len)
 {
     aq_auto_buf clean = {0}, quoted = {0};
 
-    redact(f, &text, &len, &clean);
+    replace(m, &text, &len, &clean);
     aq_text_quote(&quoted, text, len);
     return json_string(aq_buf_str(&quoted));
 }
 
 /* When the head is all of it, what counts is the head without decoys. */
-static json_t *output_json(const aq_canon_form *f, const aq_output *p)
+static json_t *output_json(const aq_marks *m, const aq_output *p)
 {
     aq_digest digest = p->digest;
 
-    if (p->head_len == p->bytes && f->redact) {
+    if (p->head_len == p->bytes && m) {
         aq_auto_buf clean = {0};
 
-        f->redact(f->arg, p->head, p->head_len, &clean);
+        aq_marks_replace(m, p->head, p->head_len, &clean);
         digest = aq_sha256(aq_buf_str(&clean), clean.len);
     }
     return json_pack("{s:o,s:o,s:o,s:s}", "bytes", count_json(p->bytes), "digest",
-                     hex_json(&digest), "head", text_json(f, p->head, p->head_len), "stream",
+                     hex_json(&digest), "head", text_json(m, p->head, p->head_len), "stream",
                      p->stream);
 }
 
-static json_t *change_json(const aq_canon_form *f, const aq_file_change *m)
+static json_t *change_json(const aq_marks *marks, const aq_file_change *m)
 {
     bool content = m->change == 'A' || m->change == 'M';
 
     return json_pack("{s:s%,s:o,s:o,s:o}", "change", &m->change, (size_t)1, "digest",
                      content ? hex_json(&m->digest) : json_null(), "path",
-                     text_json(f, m->path, strlen(m->path)), "size", count_json(m->size));
+                     text_json(marks, m->path, strlen(m->path)), "size", count_json(m->size));
 }
 
 /* A line {"key": value} in canonical JSON; takes the reference. */
@@ -406,8 +406,7 @@ static void tell(remains *r, aq_canon_part part, const char *key, json_t *value,
     r->each(part, aq_buf_str(&which), r->line.data, r->line.len, r->arg);
 }
 
-void aq_canon_remains(const aq_canon_form *form, const aq_observation *o, aq_canon_take *each,
-                      void *arg)
+void aq_canon_remains(const aq_marks *m, const aq_observation *o, aq_canon_take *each, void *arg)
 {
     static const char *const kinds[] = {[AQ_EXIT_STATUS] = "status",
                                         [AQ_EXIT_SIGNAL] = "signal",
@@ -419,24 +418,23 @@ void aq_canon_remains(const aq_canon_form *form, const aq_observation *o, aq_can
     tell(&r, AQ_CANON_EXIT, "exit",
          json_pack("{s:s,s:i}", "kind", kinds[o->exit_kind], "value", (int)o->exit_value), "");
     for (size_t i = 0; i < o->output_count; i++)
-        tell(&r, AQ_CANON_OUTPUT, "output", output_json(form, &o->outputs[i]), "stream");
+        tell(&r, AQ_CANON_OUTPUT, "output", output_json(m, &o->outputs[i]), "stream");
     for (size_t i = 0; i < o->change_count; i++)
-        tell(&r, AQ_CANON_CHANGE, "change", change_json(form, &o->changes[i]), "path");
+        tell(&r, AQ_CANON_CHANGE, "change", change_json(m, &o->changes[i]), "path");
     for (size_t i = 0; i < o->reached_count; i++)
-        tell(&r, AQ_CANON_REACHED, "reached", text_json(form, o->reached[i], strlen(o->reached[i])),
+        tell(&r, AQ_CANON_REACHED, "reached", text_json(m, o->reached[i], strlen(o->reached[i])),
              NULL);
     aq_buf_free(&r.line);
 }
 
 /* ---- the whole ---- */
 
-aq_canon *aq_canon_new(const aq_canon_form *form,
-                       void (*each)(const aq_canon_line *line, void *arg), void *arg)
+aq_canon *aq_canon_new(const aq_marks *marks, void (*each)(const aq_canon_line *line, void *arg),
+                       void *arg)
 {
     aq_canon *c = aq_alloc(sizeof *c);
 
-    if (form)
-        c->form = *form;
+    c->marks = marks;
     c->each = each;
     c->arg = arg;
     c->arena = aq_arena_new();
@@ -475,7 +473,7 @@ aq_digest aq_canon_end(aq_canon *c, const aq_observation *o)
         aq_buf_addc(&c->line, '\n');
         aq_hash_add(c->hash, c->line.data, c->line.len);
     }
-    aq_canon_remains(&c->form, o, add_line, c->hash);
+    aq_canon_remains(c->marks, o, add_line, c->hash);
     return aq_hash_peek(c->hash);
 }
 

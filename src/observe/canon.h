@@ -5,18 +5,13 @@
  * birth, "p1.t2.p1" a process which that thread made). What orders threads among each other stands
  * in the acts themselves, by those names: births, ends that were waited for, signals, and edges
  * (who woke it, whose bytes it read; edge.c). Numbers that only name something (descriptors,
- * processes) are left out or named; times are left out; decoy values become {decoy:NAME} by a
- * function of the caller's, since this room knows no decoys.
+ * processes) are left out or named; times are left out; values of decoys become their names
+ * (model/marks.h), which the caller says.
  * docs/formats/observation.md is the contract; the input is as hostile as any stream. */
 #pragma once
 
+#include "model/marks.h"
 #include "model/observation.h"
-
-/* Appends `text` with all that differs between worlds by design replaced. */
-typedef struct aq_canon_form {
-    void (*redact)(const void *arg, const char *text, size_t len, aq_buf *out); /* may be NULL */
-    const void *arg;
-} aq_canon_form;
 
 /* One act of one thread. */
 typedef struct aq_canon_line {
@@ -27,9 +22,9 @@ typedef struct aq_canon_line {
 } aq_canon_line;
 
 typedef struct aq_canon aq_canon;
-/* `each` (may be NULL) is given every line. */
-aq_canon *aq_canon_new(const aq_canon_form *form,
-                       void (*each)(const aq_canon_line *line, void *arg), void *arg);
+/* `marks` are borrowed and may be NULL; `each` (may be NULL) is given every line. */
+aq_canon *aq_canon_new(const aq_marks *marks, void (*each)(const aq_canon_line *line, void *arg),
+                       void *arg);
 void aq_canon_event(aq_canon *c, const aq_event *e);
 aq_digest aq_canon_end(aq_canon *c, const aq_observation *o);
 void aq_canon_free(aq_canon *c); /* takes NULL */
@@ -50,5 +45,5 @@ typedef enum aq_canon_part {
 
 typedef void aq_canon_take(aq_canon_part part, const char *name, const char *line, size_t len,
                            void *arg);
-void aq_canon_remains(const aq_canon_form *form, const aq_observation *o, aq_canon_take *each,
+void aq_canon_remains(const aq_marks *marks, const aq_observation *o, aq_canon_take *each,
                       void *arg);

@@ -138,7 +138,7 @@ static int read_side(side *s, aq_run_side *ret, aq_err *err)
     int r;
 
     aq_summary_begin(&s->summary, s->arena);
-    s->canon = aq_canon_new(&s->from->form, take_line, s);
+    s->canon = aq_canon_new(s->from->marks, take_line, s);
     r = aq_observation_read(s->arena, s->from->data, s->from->len, take_event, s, o, err);
     if (r < 0)
         return r;
@@ -155,7 +155,7 @@ static int read_side(side *s, aq_run_side *ret, aq_err *err)
     for (size_t i = 0; i < s->count; i++)
         s->threads[i].name = aq_arena_strdup(s->arena, aq_canon_thread_name(s->canon, i));
     qsort(s->threads, s->count, sizeof *s->threads, by_name);
-    aq_canon_remains(&s->from->form, o, take_remain, s);
+    aq_canon_remains(s->from->marks, o, take_remain, s);
     qsort(s->remains, s->remain_count, sizeof *s->remains, by_remain);
     return 0;
 }
@@ -318,7 +318,7 @@ static int fetch_lines(aq_arena *a, const aq_compared *from, aq_comparison *c, i
     if (!s.count)
         return 0;
     qsort(s.rows, s.count, sizeof *s.rows, by_seq);
-    s.canon = aq_canon_new(&from->form, keep_line, &s);
+    s.canon = aq_canon_new(from->marks, keep_line, &s);
     r = aq_observation_read(scratch, from->data, from->len, again, &s, &o, err);
     aq_canon_free(s.canon);
     return r;

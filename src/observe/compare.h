@@ -14,7 +14,7 @@ enum { AQ_COMPARE_ROWS = 256 }; /* differences that are shown */
 typedef struct aq_compared {
     const void *data; /* an observation stream */
     size_t len;
-    aq_canon_form form;
+    const aq_marks *marks;
 } aq_compared;
 
 typedef enum aq_difference_kind {

@@ -3,16 +3,6 @@
 
 #include "base/cleanup.h"
 
-static void redact(const void *decoys, const char *text, size_t len, aq_buf *out)
-{
-    aq_decoys_redact(decoys, text, len, out);
-}
-
-aq_canon_form aq_twins_form(const aq_decoys *d)
-{
-    return d ? (aq_canon_form){redact, d} : (aq_canon_form){0};
-}
-
 int aq_twins_run(aq_arena *a, const aq_backend *b, const aq_plan *plan, unsigned rounds,
                  aq_schedule *schedule, aq_buf *stream, aq_err *err)
 {

@@ -1,12 +1,7 @@
-/* Twins: what is equal by design between the worlds of a seed, for the canonical form of a run. */
+/* Twins: runs that repeat. */
 #pragma once
 
-#include "decoy/decoy.h"
-#include "observe/canon.h"
 #include "sandbox/backend.h"
-
-/* Decoy values become {decoy:NAME}. NULL: nothing is replaced. `d` is borrowed. */
-aq_canon_form aq_twins_form(const aq_decoys *d);
 
 /* Runs a plan until its run repeats: as it is, and while the host's clock had a hand in who ran
  * when, again with the schedule that the record of the last run gives; at most `rounds` times.
