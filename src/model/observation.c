@@ -87,8 +87,9 @@ static json_t *exit_json(const aq_observation *o)
 
 static json_t *output_json(const aq_output *p)
 {
-    return json_pack("{ss,so,so,so}", "stream", p->stream, "bytes", count_json(p->bytes), "digest",
-                     digest_json(&p->digest), "head", bytes_json(p->head, p->head_len));
+    return json_pack("{ss,so,so,so,so}", "stream", p->stream, "bytes", count_json(p->bytes),
+                     "digest", digest_json(&p->digest), "content", digest_json(&p->content), "head",
+                     bytes_json(p->head, p->head_len));
 }
 
 static bool has_content(const aq_file_change *f)
@@ -107,9 +108,10 @@ bool aq_observation_whole(const aq_observation *o)
 
 static json_t *change_json(const aq_file_change *f)
 {
-    return json_pack("{ss%,so,so,so}", "change", &f->change, (size_t)1, "path",
+    return json_pack("{ss%,so,so,so,so}", "change", &f->change, (size_t)1, "path",
                      bytes_json(f->path, strlen(f->path)), "size", count_json(f->size), "digest",
-                     !has_content(f) ? json_null() : digest_json(&f->digest));
+                     !has_content(f) ? json_null() : digest_json(&f->digest), "content",
+                     !has_content(f) ? json_null() : digest_json(&f->content));
 }
 
 aq_digest aq_canonical_end(aq_canonical *c, const aq_observation *o)
@@ -282,6 +284,12 @@ static size_t sort_unique(void *items, size_t size, size_t count,
     return kept;
 }
 
+static void seal_content(aq_digest *content, const aq_digest *digest)
+{
+    if (aq_digest_equal(content, &(aq_digest){0}))
+        *content = *digest;
+}
+
 static void seal_outputs(aq_recorder *r, aq_observation *s)
 {
     aq_output *p = copied(r->arena, s->outputs, sizeof *p, s->output_count);
@@ -293,6 +301,7 @@ static void seal_outputs(aq_recorder *r, aq_observation *s)
             p[i].head = "", p[i].head_len = 0;
         if (p[i].bytes > AQ_WIRE_COUNT)
             p[i].bytes = AQ_WIRE_COUNT;
+        seal_content(&p[i].content, &p[i].digest);
         if (p[i].head_len > AQ_EVENT_TEXT)
             p[i].head_len = AQ_EVENT_TEXT;
         if (p[i].head_len > p[i].bytes)
@@ -315,7 +324,8 @@ static void seal_changes(aq_recorder *r, aq_observation *s)
         if (f[i].size > AQ_WIRE_COUNT)
             f[i].size = AQ_WIRE_COUNT;
         if (!has_content(&f[i]))
-            f[i].digest = (aq_digest){0};
+            f[i].digest = f[i].content = (aq_digest){0};
+        seal_content(&f[i].content, &f[i].digest);
     }
     s->change_count = sort_unique(f, sizeof *f, s->change_count, compare_changes);
     s->changes = f;
@@ -383,6 +393,7 @@ static void put_remains(aq_recorder *r, const aq_observation *o)
         aq_wire_put_text(&r->scratch, p->stream, strlen(p->stream));
         put_count(r, p->bytes);
         aq_wire_put_digest(&r->scratch, &p->digest);
+        aq_wire_put_digest(&r->scratch, &p->content);
         aq_wire_put_bytes(&r->scratch, p->head, p->head_len);
         put_record(r, 'O');
     }
@@ -392,6 +403,7 @@ static void put_remains(aq_recorder *r, const aq_observation *o)
         aq_buf_addc(&r->scratch, f->change);
         put_count(r, f->size);
         aq_wire_put_digest(&r->scratch, &f->digest);
+        aq_wire_put_digest(&r->scratch, &f->content);
         put_record(r, 'F');
     }
     for (size_t i = 0; i < o->reached_count; i++) {

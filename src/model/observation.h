@@ -28,13 +28,15 @@ typedef struct aq_file_change {
     const char *path; /* bytes, NUL-terminated */
     char change; /* 'A' added, 'M' modified, 'D' deleted, 'U' unread: what is there is not told */
     uint64_t size;
-    aq_digest digest; /* of the new content; zero for 'D' and 'U' */
+    aq_digest digest;  /* of the new content; zero for 'D' and 'U' */
+    aq_digest content; /* the same after marks were replaced (marks.h); zero: as `digest` */
 } aq_file_change;
 
 typedef struct aq_output {
     const char *stream; /* "stdout", "stderr", "mcp" */
     uint64_t bytes;     /* all that was written */
     aq_digest digest;   /* of all that was written */
+    aq_digest content;  /* the same after marks were replaced; zero: as `digest` */
     const char *head;   /* its first bytes, at most AQ_EVENT_TEXT */
     size_t head_len;
 } aq_output;

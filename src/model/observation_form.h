@@ -4,8 +4,8 @@
 #include "model/observation.h"
 #include "model/wire.h"
 
-#define AQ_OBSERVATION_SCHEMA "aquarium/observation/v1"
-#define AQ_OBSERVATION_MAGIC  "AQOBSV1\n"
+#define AQ_OBSERVATION_SCHEMA "aquarium/observation/v2"
+#define AQ_OBSERVATION_MAGIC  "AQOBSV2\n"
 enum { AQ_OBSERVATION_MAGIC_LEN = 8 };
 
 /* The running digest of the record: domain line, events, and at the end what the run left. */

@@ -70,6 +70,7 @@ static void read_output(reader *r, aq_wire *w)
     p.stream = aq_arena_strdup(r->arena, aq_wire_name(w));
     p.bytes = aq_wire_number(w, AQ_WIRE_COUNT);
     aq_wire_digest(w, &p.digest);
+    aq_wire_digest(w, &p.content);
     head = aq_wire_bytes(w, AQ_EVENT_TEXT, &p.head_len);
     if (w->bad)
         return;
@@ -97,11 +98,13 @@ static void read_change(reader *r, aq_wire *w)
     f.change = (char)aq_wire_byte(w, 'U');
     f.size = aq_wire_number(w, AQ_WIRE_COUNT);
     aq_wire_digest(w, &f.digest);
+    aq_wire_digest(w, &f.content);
     if (w->bad)
         return;
     if (!f.change || !strchr("AMDU", f.change))
         aq_wire_refuse(w, "a file change is none of A, M, D and U");
-    if ((f.change == 'D' || f.change == 'U') && !aq_digest_equal(&f.digest, &zero))
+    if ((f.change == 'D' || f.change == 'U') &&
+        (!aq_digest_equal(&f.digest, &zero) || !aq_digest_equal(&f.content, &zero)))
         aq_wire_refuse(w, "a file that is deleted or was not read has a digest");
     if (r->o.change_count && strcmp(r->changes[r->o.change_count - 1].path, f.path) >= 0)
         aq_wire_refuse(w, "file changes are not in order");

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#define SCHEMA "aquarium/canon/v1"
+#define SCHEMA "aquarium/canon/v2"
 
 enum { NAME_MOST = 160, FIRST_SLOTS = 64 };
 
@@ -353,19 +353,10 @@ static json_t *text_json(const aq_marks *m, const char *text, size_t len)
     return json_string(aq_buf_str(&quoted));
 }
 
-/* When the head is all of it, what counts is the head without decoys. */
 static json_t *output_json(const aq_marks *m, const aq_output *p)
 {
-    aq_digest digest = p->digest;
-
-    if (p->head_len == p->bytes && m) {
-        aq_auto_buf clean = {0};
-
-        aq_marks_replace(m, p->head, p->head_len, &clean);
-        digest = aq_sha256(aq_buf_str(&clean), clean.len);
-    }
     return json_pack("{s:o,s:o,s:o,s:s}", "bytes", count_json(p->bytes), "digest",
-                     hex_json(&digest), "head", text_json(m, p->head, p->head_len), "stream",
+                     hex_json(&p->content), "head", text_json(m, p->head, p->head_len), "stream",
                      p->stream);
 }
 
@@ -374,7 +365,7 @@ static json_t *change_json(const aq_marks *marks, const aq_file_change *m)
     bool content = m->change == 'A' || m->change == 'M';
 
     return json_pack("{s:s%,s:o,s:o,s:o}", "change", &m->change, (size_t)1, "digest",
-                     content ? hex_json(&m->digest) : json_null(), "path",
+                     content ? hex_json(&m->content) : json_null(), "path",
                      text_json(marks, m->path, strlen(m->path)), "size", count_json(m->size));
 }
 

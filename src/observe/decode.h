@@ -96,6 +96,20 @@ void aq_fd_end(aq_tracer *t, aq_proc *p); /* totals of all that are open at its 
 /* "198.51.100.7:443", "[::1]:53", "unix:/run/x", "netlink:0"; returns the port, 0 where none. */
 uint16_t aq_address_text(const void *address, size_t len, char *ret, size_t cap);
 
+/* content.c */
+enum { AQ_CONTENT = 33 }; /* half of a digest, in hex */
+/* This call wrote a part, if it writes, and waits to write the rest. */
+void aq_content_part(aq_tracer *t, aq_task *k);
+/* The first `bytes` of what this call sends have gone out; those that are new are taken. */
+void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes);
+/* Is the write of this number an event? Its content is all since the event before. */
+bool aq_content_counts(uint64_t writes);
+void aq_content_digest(aq_event *e, const char *name, const aq_digest *d,
+                       char text[static AQ_CONTENT]);
+void aq_content_put(aq_fd *f, aq_event *e, char text[static AQ_CONTENT]);
+/* Of the program that it has just become. */
+void aq_content_environment(aq_tracer *t, aq_task *k, aq_event *e, char text[static AQ_CONTENT]);
+
 /* flood.c */
 enum { AQ_FLOOD_OPS = 128 };                                       /* ops.def has fewer */
 bool aq_flood_passes(aq_tracer *t, aq_proc *p, const aq_event *e); /* false: counted only */

@@ -1,5 +1,6 @@
-/* Bytes that move: the first use of a descriptor in each direction is an event, the rest is counted
- * and said when it is closed (descriptor.c). What leaves through a socket is looked into. */
+/* Bytes that move: the first read of a descriptor is an event, and so are its first writes, with a
+ * digest of what was written (content.c); the rest is counted and said when it is closed
+ * (descriptor.c). What leaves through a socket is looked into. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -50,10 +51,21 @@ static void note_memory(aq_tracer *t, aq_task *k, const aq_fd *f, bool write, lo
     aq_note(t, k, &e);
 }
 
+/* Counts a use that succeeded. */
+static bool is_event(aq_fd *f, bool write)
+{
+    bool first = !f->reads;
+
+    if (write)
+        return aq_content_counts(++f->writes);
+    f->reads = true;
+    return first;
+}
+
 void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
 {
     aq_fd *f = aq_fd_slot(t, k, fd);
-    bool *seen = !f ? NULL : write ? &f->writes : &f->reads;
+    char content[AQ_CONTENT];
     aq_event e;
 
     if (result == -EAGAIN)
@@ -64,7 +76,7 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
         aq_edge_bytes(t, k, f, write, (uint64_t)result);
     if (f && result > 0 && f->kind == AQ_FD_OTHER)
         aq_edge_other(t, k, f, write, result);
-    if (f && *seen && result >= 0)
+    if (f && result >= 0 && !is_event(f, write))
         return;
     if (f && f->kind == AQ_FD_SOCKET)
         e = aq_event_of(AQ_EVENT_NETWORK, write ? "send" : "receive");
@@ -72,8 +84,8 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
         e = aq_event_of(AQ_EVENT_ENTROPY, "read");
     else
         e = aq_event_of(AQ_EVENT_FILE, write ? "write" : "read");
-    if (f && result >= 0)
-        *seen = true;
+    if (f && write)
+        aq_content_put(f, &e, content);
     if (f)
         note_memory(t, k, f, write, result);
     aq_event_object(&e, f ? f->name : NULL);
@@ -355,11 +367,13 @@ void aq_note_write(aq_tracer *t, aq_task *k, long result)
 {
     const aq_fd *f = aq_fd_of(t, k, aq_arg_int(k, 0));
     bool socket = f->kind == AQ_FD_SOCKET && k->nr != AQ_NR_vmsplice;
-    bool many = k->nr == AQ_NR_sendmmsg && result > 0;
+    long bytes = k->nr == AQ_NR_sendmmsg && result > 0 ? bytes_of_many(k, result) : result;
 
     if (result == -EAGAIN)
         return;
-    aq_note_use(t, k, aq_arg_int(k, 0), true, many ? bytes_of_many(k, result) : result);
+    if (bytes > 0)
+        aq_content_take(t, k, (uint64_t)bytes);
+    aq_note_use(t, k, aq_arg_int(k, 0), true, bytes);
     if (socket)
         note_messages(t, k, result);
     /* A stream that was opened by its first message (MSG_FASTOPEN) has a peer now. */

@@ -245,6 +245,7 @@ static aq_fd_kind kind_of(mode_t mode)
 static void totals(aq_tracer *t, aq_proc *p, uint32_t thread, aq_fd *f)
 {
     aq_event e = aq_event_of(f->kind == AQ_FD_SOCKET ? AQ_EVENT_NETWORK : AQ_EVENT_FILE, "totals");
+    char content[AQ_CONTENT];
 
     if (f->fd >= 0)
         aq_talk_end(t, p, thread, f);
@@ -252,9 +253,11 @@ static void totals(aq_tracer *t, aq_proc *p, uint32_t thread, aq_fd *f)
         aq_event_object(&e, f->name);
         aq_event_number(&e, "read", (int64_t)f->read);
         aq_event_number(&e, "written", (int64_t)f->written);
+        aq_content_put(f, &e, content);
         aq_note_proc(t, p, thread, &e);
     }
     free(f->name);
+    aq_hash_abort(f->content);
     *f = closed;
 }
 

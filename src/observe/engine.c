@@ -74,7 +74,7 @@ static void finish(aq_tracer *t, aq_task *k, long result)
     k->trying = false;
     k->retry = k->timed = k->expired = k->masked = k->interrupted = false;
     k->rule = NULL;
-    k->done = k->part = 0;
+    k->done = k->part = k->taken = 0;
     t->activity++;
 }
 
@@ -158,6 +158,7 @@ static void begin(aq_tracer *t, aq_task *k)
         t->touched = true;
         if (t->plan.touch)
             t->plan.touch(t->plan.arg);
+        t->marks_known = false; /* there are more now */
     }
     if (t->touched)
         aq_home_begin(t, k);
@@ -193,7 +194,7 @@ static void on_entry(aq_tracer *t, aq_task *k)
         k->nr = (long)r.orig_rax;
         k->retry = k->again = k->timed = k->expired = k->masked = k->interrupted = false;
         k->dirty = k->patched = false;
-        k->done = k->part = 0;
+        k->done = k->part = k->taken = 0;
         k->rule = NULL;
         if (k->hold >= 0)
             aq_open_end(k);
@@ -277,6 +278,7 @@ static void on_exit_stop(aq_tracer *t, aq_task *k)
 
         if (step == AQ_STEP_PARKED) {
             aq_tracee_restore(k);
+            aq_content_part(t, k);
             k->at_exit = true;
             k->patched = false;
             if (k->trying)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "observe/decode.h"
 
 enum {
@@ -23,9 +24,12 @@ enum {
     OBJECT = 256, /* bytes of an object that a summary shows */
 };
 
-/* Acts that are no events; ns: of those that slept, how long. */
+/* Acts that are no events. */
 typedef struct lost {
-    uint64_t count, ns;
+    uint64_t count;
+    uint64_t ns;       /* of those that slept, how long */
+    aq_digest content; /* of those that gave something away, what it was: of all digests in a row */
+    bool contains;
 } lost;
 
 typedef struct slot {
@@ -78,8 +82,15 @@ static uint64_t hashed(uint64_t h, const char *bytes, size_t len)
     return mixed(h);
 }
 
+/* A digest of what was given away (content.c). */
+static bool is_content(const aq_event_arg *a)
+{
+    return a->bytes && (strcmp(a->name, "content") == 0 || strcmp(a->name, "environment") == 0);
+}
+
 /* An act is the same when op, object and arguments are, and the error if there was one: an open for
  * writing must not hide behind a thousand for reading, nor one success behind a thousand failures.
+ * What was written does not make it another act; it is not lost, though, when the act is left out.
  * 64 bits of a keyed hash stand for it; the key is random, so that nobody can make two acts meet.
  */
 static uint64_t key_of(uint64_t secret, uint32_t op, const aq_event *e)
@@ -90,6 +101,8 @@ static uint64_t key_of(uint64_t secret, uint32_t op, const aq_event *e)
     for (uint8_t i = 0; i < e->arg_count; i++) {
         const aq_event_arg *a = &e->args[i];
 
+        if (is_content(a))
+            continue;
         h = mixed(h + (uint64_t)i + 1);
         h = a->bytes ? hashed(h, a->bytes, a->len) : mixed(h ^ (uint64_t)a->number);
     }
@@ -168,12 +181,27 @@ static uint64_t slept(const aq_event *e)
     return 0;
 }
 
+static void leave_content(lost *l, const aq_event *e)
+{
+    for (uint8_t i = 0; i < e->arg_count; i++) {
+        aq_auto_buf row = {0};
+
+        if (!is_content(&e->args[i]))
+            continue;
+        aq_buf_add(&row, l->content.b, sizeof l->content.b);
+        aq_buf_add(&row, e->args[i].bytes, e->args[i].len);
+        l->content = aq_sha256(row.data, row.len);
+        l->contains = true;
+    }
+}
+
 static void leave_out(aq_flood_table *f, slot *s, uint32_t op, const aq_event *e)
 {
     lost *l = s ? &s->left_out : &f->left_out[op];
 
     l->count++;
     l->ns += slept(e);
+    leave_content(l, e);
     if (!s)
         return;
     s->rule = e->rule;
@@ -211,6 +239,7 @@ static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint
 {
     aq_event e = aq_event_of(aq_ops[op].kind, "repeat");
     uint32_t index = op_index(&e);
+    char content[AQ_CONTENT];
 
     if (t->flood->kept[0][index] >= WORLD_LIMIT) {
         t->flood->left_out[op].count += l.count;
@@ -233,6 +262,8 @@ static void say(aq_tracer *t, const aq_proc *p, uint32_t op, const slot *s, uint
         aq_event_number(&e, "ns", (int64_t)l.ns);
     if (!s)
         aq_event_number(&e, "unnamed", (int64_t)l.count);
+    if (l.contains)
+        aq_content_digest(&e, "content", &l.content, content);
     aq_recorder_event(t->rec, &e);
 }
 

@@ -203,6 +203,7 @@ struct aq_task {
     bool futex_owned; /* waits to own the word (priority inheritance) */
     pid_t inner;      /* its number inside its pid namespace; 0: not asked yet */
     uint64_t done;    /* bytes or messages that earlier attempts moved */
+    uint64_t taken;   /* bytes of this call that were looked at; content.c */
     uint64_t part;    /* of the message after them, bytes */
     bool waits;       /* the call may wait; false: its caller forbade that */
     int flip;         /* descriptor whose O_NONBLOCK we set for this attempt, or -1 */
@@ -267,16 +268,20 @@ typedef struct aq_fd {
     aq_fd_kind kind;
     uint64_t ino; /* of st_ino */
     uint64_t dev;
-    uint64_t device;                 /* which device it is; 0: none */
-    char *name;                      /* what /proc says it is; owned */
-    uint64_t read, written;          /* bytes, since it was first seen here */
-    bool reads, writes, maps, lists; /* that it was used so has become an event */
-    bool stream;                     /* a socket without message borders */
-    bool corked;                     /* it believes to hold back what it sends */
-    int family;                      /* of a socket */
-    uint64_t event;                  /* of an eventfd: which it is, plus one; 0: not asked */
-    uint16_t port, own_port;         /* of a socket's peer, and its own */
-    const struct aq_veil *veil;      /* its text is ours; face_proc.c */
+    uint64_t device;            /* which device it is; 0: none */
+    char *name;                 /* what /proc says it is; owned */
+    uint64_t read, written;     /* bytes, since it was first seen here */
+    uint64_t writes;            /* how often */
+    bool reads, maps, lists;    /* that it was used so has become an event */
+    bool contains;              /* `content` has bytes that no event tells; content.c */
+    aq_hash *content;           /* owned; NULL while nothing was written */
+    aq_mark_at mark_at;         /* likewise */
+    bool stream;                /* a socket without message borders */
+    bool corked;                /* it believes to hold back what it sends */
+    int family;                 /* of a socket */
+    uint64_t event;             /* of an eventfd: which it is, plus one; 0: not asked */
+    uint16_t port, own_port;    /* of a socket's peer, and its own */
+    const struct aq_veil *veil; /* its text is ours; face_proc.c */
 } aq_fd;
 
 struct aq_proc {
@@ -333,14 +338,16 @@ struct aq_tracer {
     uint64_t next_wait; /* order of those who wait for a futex */
     pid_t first;
     bool started;
-    int actors;        /* are there some? 1 yes, -1 no, 0 not asked yet; face_actors.c */
-    int terminal;      /* is /dev/pts/0 the user's? -1 no, 0 yes, as long as nobody made one */
-    bool strayed;      /* somebody may be in a folder that lies elsewhere; veil/kernel.h */
-    bool has_hardware; /* somebody looked into /sys; resolve.c */
-    uint64_t measured; /* bytes and calls when the room was last asked for */
-    uint64_t said;     /* bytes that went to standard output and error */
-    bool touched;      /* somebody may have looked at the writable places; touch.c */
-    bool laid;         /* the home is there; home.c */
+    int actors;            /* are there some? 1 yes, -1 no, 0 not asked yet; face_actors.c */
+    int terminal;          /* is /dev/pts/0 the user's? -1 no, 0 yes, as long as nobody made one */
+    bool strayed;          /* somebody may be in a folder that lies elsewhere; veil/kernel.h */
+    bool has_hardware;     /* somebody looked into /sys; resolve.c */
+    uint64_t measured;     /* bytes and calls when the room was last asked for */
+    uint64_t said;         /* bytes that went to standard output and error */
+    bool touched;          /* somebody may have looked at the writable places; touch.c */
+    bool laid;             /* the home is there; home.c */
+    const aq_marks *marks; /* content.c */
+    bool marks_known;
     uint32_t acts;     /* that may have taken its space */
     uint64_t clock;    /* virtual nanoseconds since the start */
     uint64_t noise;    /* of the clock */

@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "model/machine.h"
+#include "model/marks.h"
 #include "model/observation.h"
 #include "model/schedule.h"
 
@@ -79,6 +80,9 @@ typedef struct aq_tracer_plan {
     const char *home; /* with `lay` only */
     /* Called once, before the first look into /sys, which may be empty until then. May be NULL. */
     void (*hardware)(void *arg);
+    /* What differs between worlds by design, asked when the first byte is written and once more
+     * after `touch`; lives as long as the tracer. NULL, or returns NULL: nothing does. */
+    const aq_marks *(*marks)(void *arg);
     /* Called when a file was opened, and before a file or folder (`below`: with all in it) gets
      * another name, size or time: the first large file there that has no content yet gets it.
      * False: there is none. Else says which one it is, when it was written (ns since 1970), and how

@@ -21,7 +21,7 @@
 #include "kernel/syscalls.h"
 #include "sandbox/census.h"
 
-enum { LOOK_EVERY_US = 20000, FILES_EVERY = 4, READ_AT_ONCE = 64 << 10 };
+enum { LOOK_EVERY_US = 20000, FILES_EVERY = 4, READ_AT_ONCE = 64 << 10, BLOCK = 64 << 10 };
 
 /* A signal handler has no other way to its object; a keeper has one world. */
 static aq_attendant *attendant;
@@ -189,6 +189,45 @@ static void close_stream(aq_stream *s)
     s->from = -1;
 }
 
+/* When the rest of the plan is known there are more. */
+const aq_marks *aq_attend_marks(aq_attendant *a)
+{
+    const aq_plan *plan = a->world->plan;
+
+    if (a->marked != plan && plan->mark_count)
+        a->marks = aq_marks_new(a->arena, plan->marks, plan->mark_count);
+    a->marked = plan;
+    return a->marks;
+}
+
+static void hash_block(aq_attendant *a, aq_stream *s)
+{
+    if (!s->content)
+        s->content = aq_hash_begin();
+    aq_marks_hash(aq_attend_marks(a), &s->mark_at, s->block.data, s->block.len, s->content);
+    aq_buf_clear(&s->block);
+}
+
+static void take_content(aq_attendant *a, aq_stream *s, const char *data, size_t n)
+{
+    while (n > 0 && a->world->plan->mark_count) {
+        size_t part = n < BLOCK - s->block.len ? n : BLOCK - s->block.len;
+
+        aq_buf_add(&s->block, data, part);
+        if (s->block.len == BLOCK)
+            hash_block(a, s);
+        data += part;
+        n -= part;
+    }
+}
+
+aq_digest aq_attend_content(aq_attendant *a, aq_stream *s)
+{
+    if (s->block.len > 0)
+        hash_block(a, s);
+    return aq_hash_peek(s->content ? s->content : s->hash);
+}
+
 /* Takes what the limit leaves room for, and ends the run where it ends: what a program could still
  * write before it is dead depends on the machine. */
 static size_t take_output(aq_attendant *a, aq_stream *s, const char *data, size_t n)
@@ -201,6 +240,7 @@ static size_t take_output(aq_attendant *a, aq_stream *s, const char *data, size_
         end_here(a, AQ_LIMIT_OUTPUT);
     }
     aq_hash_add(s->hash, data, n);
+    take_content(a, s, data, n);
     memcpy(s->head + s->head_len, data, n < room ? n : room);
     s->head_len += n < room ? n : room;
     s->bytes += n;
@@ -406,6 +446,9 @@ void aq_attend_end(aq_attendant *a)
 
 void aq_attend_free(aq_attendant *a)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         aq_hash_abort(a->out[i].hash);
+        aq_hash_abort(a->out[i].content);
+        aq_buf_free(&a->out[i].block);
+    }
 }

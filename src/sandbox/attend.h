@@ -15,6 +15,9 @@ typedef struct aq_stream {
     int from, to; /* -1: closed */
     uint64_t bytes;
     aq_hash *hash;
+    aq_hash *content; /* with marks replaced, in blocks of one size however it came; or NULL */
+    aq_mark_at mark_at;
+    aq_buf block;
     char head[AQ_EVENT_TEXT];
     size_t head_len;
     char pending[AQ_PENDING]; /* read and not yet passed on */
@@ -24,6 +27,9 @@ typedef struct aq_stream {
 
 typedef struct aq_attendant {
     aq_world *world;
+    aq_arena *arena;
+    const aq_marks *marks; /* what the world's values stand for, as `marked` says it; or NULL */
+    const aq_plan *marked;
     aq_stream in, out[2];
     uint64_t deadline_ms;
     uint64_t peak_memory, cpu_ns; /* as counted by us, where no cgroup counts */
@@ -52,6 +58,9 @@ int aq_attend_pump(void *attendant, int timeout_ms);
 void aq_attend_full(void *attendant, long call, int error);
 uint64_t aq_attend_room(void *attendant); /* bytes that may still be written; 0 ends the run */
 bool aq_attend_over(void *attendant);     /* did a limit end the run? */
+const aq_marks *aq_attend_marks(aq_attendant *a); /* of the plan as it is known by now; or NULL */
+/* Of all that went out there, with marks replaced; at the end. */
+aq_digest aq_attend_content(aq_attendant *a, aq_stream *s);
 /* What is still in the pipes once everybody inside is dead; stops timer and handlers. */
 void aq_attend_end(aq_attendant *a);
 /* Looks at the limits once more, when all is over. */

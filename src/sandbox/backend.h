@@ -15,6 +15,7 @@
 #include "kernel/probe.h"
 #include "model/limit.h"
 #include "model/machine.h"
+#include "model/marks.h"
 #include "model/package.h"
 #include "model/schedule.h"
 
@@ -113,6 +114,8 @@ typedef struct aq_plan {
     const char *tree;            /* folder of the host with files that every machine has, or NULL */
     const aq_plan_file *files;
     size_t file_count;
+    const aq_mark *marks; /* values that differ between worlds by design */
+    size_t mark_count;
     const char *rootfs; /* folder of the host that is the root instead of the base; or NULL */
     const aq_share *shares;
     size_t share_count;

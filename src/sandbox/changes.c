@@ -23,11 +23,17 @@ enum {
     UNREAD = 1,       /* of a folder: not all of it is told */
 };
 
+/* What a file holds, and what it holds after marks were replaced. */
+typedef struct held {
+    aq_digest digest, content;
+} held;
+
 typedef struct walk {
     aq_arena *arena;
     aq_file_change *changes;
     size_t count, cap;
-    aq_hash *hash;
+    aq_hash *hash, *content;
+    const aq_marks *marks; /* or NULL */
     uint64_t bytes;
     size_t text; /* of all paths */
     bool full;   /* no more changes fit */
@@ -36,7 +42,7 @@ typedef struct walk {
     aq_file_index planned;
 } walk;
 
-static void add(walk *k, char change, const char *path, uint64_t size, aq_digest digest)
+static void add(walk *k, char change, const char *path, uint64_t size, held h)
 {
     k->text += strlen(path);
     k->full |= k->count >= ROWS || k->text > PATHS;
@@ -47,38 +53,55 @@ static void add(walk *k, char change, const char *path, uint64_t size, aq_digest
         k->changes = aq_realloc(k->changes, cap, sizeof *k->changes);
         k->cap = cap;
     }
-    k->changes[k->count++] = (aq_file_change){
-        .path = aq_arena_strdup(k->arena, path), .change = change, .size = size, .digest = digest};
+    k->changes[k->count++] = (aq_file_change){.path = aq_arena_strdup(k->arena, path),
+                                              .change = change,
+                                              .size = size,
+                                              .digest = h.digest,
+                                              .content = h.content};
     k->bytes += size;
 }
 
 static void unread(walk *k, const char *path)
 {
-    add(k, 'U', path, 0, (aq_digest){{0}});
+    add(k, 'U', path, 0, (held){0});
 }
 
 enum { READ_AT_ONCE = 128 << 10 };
 
-static int digest_file(walk *k, int fd, aq_digest *ret)
+static int digest_file(walk *k, int fd, held *ret)
 {
+    aq_mark_at at = {0};
     ssize_t n;
 
     aq_hash_reset(k->hash);
-    while ((n = read(fd, k->buffer, READ_AT_ONCE)) > 0)
+    aq_hash_reset(k->content);
+    while ((n = read(fd, k->buffer, READ_AT_ONCE)) > 0) {
         aq_hash_add(k->hash, k->buffer, (size_t)n);
+        if (k->marks)
+            aq_marks_hash(k->marks, &at, k->buffer, (size_t)n, k->content);
+    }
     if (n < 0)
         return -errno;
-    *ret = aq_hash_peek(k->hash);
+    ret->digest = aq_hash_peek(k->hash);
+    ret->content = k->marks ? aq_hash_peek(k->content) : ret->digest;
     return 0;
+}
+
+static held held_text(const walk *k, const char *text, size_t len)
+{
+    aq_auto_buf plain = {0};
+
+    aq_marks_replace(k->marks, text, len, &plain);
+    return (held){aq_sha256(text, len), aq_sha256(aq_buf_str(&plain), plain.len)};
 }
 
 /* A regular file counts with its content, a link with its target, the rest with its name. */
 static int digest_of(walk *k, int dirfd, const char *name, const struct stat *st, uint64_t *size,
-                     aq_digest *ret)
+                     held *ret)
 {
     char target[4096];
 
-    *ret = aq_sha256("", 0);
+    *ret = held_text(k, "", 0);
     *size = 0;
     if (S_ISREG(st->st_mode)) {
         aq_auto_fd int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -91,7 +114,7 @@ static int digest_of(walk *k, int dirfd, const char *name, const struct stat *st
 
         if (n < 0)
             return -errno;
-        *ret = aq_sha256(target, (size_t)n);
+        *ret = held_text(k, target, (size_t)n);
         *size = (uint64_t)n;
     }
     return 0;
@@ -117,7 +140,7 @@ static void visit_planned(walk *k, int dirfd, const char *name, const char *path
                           const aq_plan_file *f, const struct stat *st)
 {
     uint64_t size;
-    aq_digest digest;
+    held h;
 
     if (S_ISREG(st->st_mode) && !f->folder && (st->st_mode & 07777) == f->mode) {
         aq_auto_fd int fd = -1;
@@ -128,10 +151,10 @@ static void visit_planned(walk *k, int dirfd, const char *name, const char *path
         if (fd >= 0 && aq_files_same(fd, f, k->buffer, READ_AT_ONCE))
             return;
     }
-    if (digest_of(k, dirfd, name, st, &size, &digest) < 0)
+    if (digest_of(k, dirfd, name, st, &size, &h) < 0)
         unread(k, path);
     else
-        add(k, 'M', path, size, digest);
+        add(k, 'M', path, size, h);
 }
 
 static void visit(walk *k, int dirfd, int original, const char *name, const char *path,
@@ -139,21 +162,21 @@ static void visit(walk *k, int dirfd, int original, const char *name, const char
 {
     struct stat was;
     uint64_t size, old_size;
-    aq_digest digest, old;
+    held h, old;
     bool copied = original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0;
 
     if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) &&
         untouched(&k->world->started, st))
         return;
-    if (digest_of(k, dirfd, name, st, &size, &digest) < 0) {
+    if (digest_of(k, dirfd, name, st, &size, &h) < 0) {
         unread(k, path);
         return;
     }
     if (copied && (was.st_mode & S_IFMT) == (st->st_mode & S_IFMT) &&
         digest_of(k, original, name, &was, &old_size, &old) == 0 && old_size == size &&
-        aq_digest_equal(&old, &digest))
+        aq_digest_equal(&old.digest, &h.digest))
         return;
-    add(k, copied ? 'M' : 'A', path, size, digest);
+    add(k, copied ? 'M' : 'A', path, size, h);
 }
 
 static int walk_folder(walk *k, int dirfd, int original, const char *name, const char *path,
@@ -184,12 +207,12 @@ static void enter_folder(walk *k, int dirfd, int original, const char *name, con
                  (original >= 0 && fstatat(original, name, &was, AT_SYMLINK_NOFOLLOW) == 0);
 
     if (!known && !on_the_way(k, path))
-        add(k, f ? 'M' : 'A', folder, 0, aq_sha256("", 0));
+        add(k, f ? 'M' : 'A', folder, 0, held_text(k, "", 0));
     if (depth < DEPTH && walk_folder(k, dirfd, original, name, path, depth + 1) != UNREAD)
         return;
     if (row < k->count && strcmp(k->changes[row].path, folder) == 0) { /* new, and unread */
         k->changes[row].change = 'U';
-        k->changes[row].digest = (aq_digest){{0}};
+        k->changes[row].digest = k->changes[row].content = (aq_digest){{0}};
     } else {
         unread(k, folder);
     }
@@ -230,7 +253,7 @@ static void missing(walk *k, int fd, int original, const char *path)
             continue;
         add(k, 'D',
             aq_arena_printf(k->arena, "%s/%s%s", path, e->d_name, S_ISDIR(was.st_mode) ? "/" : ""),
-            0, (aq_digest){{0}});
+            0, (held){0});
     }
     if (dir)
         closedir(dir);
@@ -297,13 +320,19 @@ static void planned_missing(walk *k)
         if (!k->planned.seen[i] && !out_of_sight(k, f) &&
             (k->world->laid || !aq_files_at_home(k->world->plan, f)))
             add(k, 'D', aq_arena_printf(k->arena, "%s%s", f->path, f->folder ? "/" : ""), 0,
-                (aq_digest){{0}});
+                (held){0});
     }
 }
 
-int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *err)
+int aq_changes_read(aq_arena *a, const aq_world *w, const aq_marks *marks, aq_observation *o,
+                    aq_err *err)
 {
-    walk k = {.arena = a, .world = w, .hash = aq_hash_begin(), .buffer = aq_alloc(READ_AT_ONCE)};
+    walk k = {.arena = a,
+              .world = w,
+              .marks = marks,
+              .hash = aq_hash_begin(),
+              .content = aq_hash_begin(),
+              .buffer = aq_alloc(READ_AT_ONCE)};
     int r = 0;
 
     aq_files_index(w->plan, &k.planned);
@@ -331,6 +360,7 @@ int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *e
     o->change_count = k.count;
     o->written_bytes = k.bytes;
     aq_hash_abort(k.hash);
+    aq_hash_abort(k.content);
     free(k.buffer);
     free(k.changes);
     return r;

@@ -411,6 +411,7 @@ static void set_remains(aq_attendant *a, aq_output outputs[static 2], aq_observa
         outputs[i] = (aq_output){.stream = names[i],
                                  .bytes = s->bytes,
                                  .digest = aq_hash_peek(s->hash),
+                                 .content = aq_attend_content(a, s),
                                  .head = s->head,
                                  .head_len = s->head_len};
     }
@@ -517,6 +518,11 @@ static void on_hardware(void *arg)
         at->failed = aq_fail(&at->error, -EIO, "init cannot make the machine's /sys");
         kill(at->world->init, SIGKILL);
     }
+}
+
+static const aq_marks *on_marks(void *arg)
+{
+    return aq_attend_marks(arg);
 }
 
 static bool on_large(void *arg, const char *name, bool below, const char **path, int64_t *written,
@@ -632,6 +638,7 @@ static void *begin_watch(aq_world *w, aq_attendant *at, aq_recorder *rec)
                                   .lay = on_lay,
                                   .home = aq_root_home(w->plan),
                                   .hardware = on_hardware,
+                                  .marks = on_marks,
                                   .large = on_large,
                                   .reach = aq_net_reach,
                                   .alone = aq_net_alone,
@@ -655,13 +662,15 @@ static int keep(aq_world *w, aq_arena *a, aq_err *err)
 
     if ((r = prepare(w, err)) < 0)
         return r;
+    at.arena = a;
     rec = aq_recorder_new("container", w->plan->world ? w->plan->world : "A", &stream);
     aq_recorder_limit(rec, w->limits.most[AQ_LIMIT_EVENTS]);
     watching = watch ? begin_watch(w, &at, rec) : NULL;
     if ((r = close_in(w, err)) == 0 && (r = report_prepared(w, err)) == 0 &&
         (r = hear_front(w, AQ_WORD_LAUNCH, err)) == 0)
         r = run(w, &at, watching, &o, err);
-    if (r == 0 && !at.orphaned && (!at.touched || (r = aq_changes_read(a, w, &o, err)) == 0)) {
+    if (r == 0 && !at.orphaned &&
+        (!at.touched || (r = aq_changes_read(a, w, aq_attend_marks(&at), &o, err)) == 0)) {
         set_remains(&at, outputs, &o);
         aq_recorder_end(rec, &o);
         r = hand_over(w, &at, &stream, err);

@@ -40,6 +40,7 @@ static void *begin(const aq_plan *plan, const aq_limits *limits, aq_recorder *re
         .lay = hooks->lay,
         .home = hooks->home,
         .hardware = hooks->hardware,
+        .marks = hooks->marks,
         .large = hooks->large,
         .reach = hooks->line < 0 ? NULL : hooks->reach,
         .alone = hooks->alone,

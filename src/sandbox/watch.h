@@ -22,7 +22,8 @@ typedef struct aq_watch_hooks {
      * were there with the rest. */
     void (*lay)(void *arg);
     const char *home;
-    void (*hardware)(void *arg); /* once, before the first look into /sys */
+    void (*hardware)(void *arg);         /* once, before the first look into /sys */
+    const aq_marks *(*marks)(void *arg); /* of the plan as it is known by now */
     /* A file was opened, or it or a folder (`below`: all in it) is about to change: if something
      * large there has no content yet, gives it to the first such file and says which one it is,
      * when it was written and how long it is. */

@@ -354,4 +354,5 @@ _Noreturn void aq_keeper_main(aq_world *w);
 /* ---- what the run leaves ---- */
 
 /* All files of the writable space, which nobody changes any more. */
-int aq_changes_read(aq_arena *a, const aq_world *w, aq_observation *o, aq_err *err);
+int aq_changes_read(aq_arena *a, const aq_world *w, const aq_marks *marks, aq_observation *o,
+                    aq_err *err);

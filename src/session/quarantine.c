@@ -10,6 +10,8 @@
 #include "session/room.inc"
 #include "session/truststore.h"
 
+#define AUTHORITY_KEY "authority.key"
+
 typedef struct aq_internet_of {
     const aq_decoys *decoys;
     const char *const *names;
@@ -91,6 +93,22 @@ static void add_files(aq_arena *a, const aq_decoys *d, aq_plan *plan)
     plan->file_count = d->file_count;
 }
 
+/* The authority's key is nobody's inside, and stays out. */
+static void add_marks(aq_arena *a, const aq_decoys *d, aq_plan *plan)
+{
+    aq_mark *all = aq_arena_alloc(a, (d->count + 1) * sizeof *all);
+
+    plan->mark_count = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        const aq_decoy *y = &d->decoys[i];
+
+        if (strcmp(y->name, AUTHORITY_KEY) != 0)
+            all[plan->mark_count++] =
+                (aq_mark){copy(a, y->name), aq_arena_strndup(a, y->value, y->len), y->len};
+    }
+    plan->marks = all;
+}
+
 static const aq_machine *copy_machine(aq_arena *a, const aq_machine *of)
 {
     aq_fact *facts = aq_arena_alloc(a, (of->fact_count + 1) * sizeof *facts);
@@ -154,7 +172,7 @@ static int make_internet(const aq_plan *plan, aq_err *err)
                            .names = of->names,
                            .name_count = of->name_count,
                            .ca_certificate = value_of(d, "authority.certificate"),
-                           .ca_key = value_of(d, "authority.key")};
+                           .ca_key = value_of(d, AUTHORITY_KEY)};
 
     if (!w.ca_certificate || !w.ca_key)
         w.ca_certificate = w.ca_key = NULL;
@@ -201,6 +219,7 @@ void aq_quarantine_plan(aq_arena *a, const aq_decoys *d, aq_plan *plan)
 
     add_environment(a, d, plan);
     add_files(a, d, plan);
+    add_marks(a, d, plan);
     plan->world = aq_side_name(d->side);
     plan->home = copy(a, aq_decoys_fact(d, "person.home"));
     plan->machine = copy_machine(a, &d->machine);

@@ -92,11 +92,11 @@ def test_the_record_in_its_binary_form(runner):
     stream = runner.place.parent / "record"
     said, events = runner.json("cat", "/etc/passwd", options=["--stream", stream])
     data = stream.read_bytes()
-    assert data.startswith(b"AQOBSV1\nH") and hashlib.sha256(data[:-32]).digest() == data[-32:]
+    assert data.startswith(b"AQOBSV2\nH") and hashlib.sha256(data[:-32]).digest() == data[-32:]
     assert data[-64:-32].hex() == said["observation_digest"]
     assert len(data) < (runner.place.parent / "events.jsonl").stat().st_size / 2
     done = runner.run("true", options=["--quiet", "--stream", "-"])
-    assert done.stdout.startswith(b"AQOBSV1\nH")
+    assert done.stdout.startswith(b"AQOBSV2\nH")
     for option in ("--stream", "--events"):
         done = runner.run("echo", "ran", options=["--json", option, "-"])
         assert (done.returncode, done.stdout) == (64, b"") and b"standard output" in done.stderr

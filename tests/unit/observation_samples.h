@@ -47,9 +47,9 @@ static inline void sample_six_kinds(aq_buf *out, aq_observation *o)
     };
     const aq_output outputs[] = {sample_output("stdout", "done\n"), sample_output("stderr", "")};
     const aq_file_change changes[] = {
-        {"/home/ada/b", 'M', 3, aq_sha256("new", 3)},
-        {"/home/ada/a", 'A', 1, aq_sha256("x", 1)},
-        {"/home/ada/c", 'D', 0, {{0}}},
+        {"/home/ada/b", 'M', 3, aq_sha256("new", 3), {{0}}},
+        {"/home/ada/a", 'A', 1, aq_sha256("x", 1), {{0}}},
+        {"/home/ada/c", 'D', 0, {{0}}, {{0}}},
     };
     const char *reached[] = {"scripts/run.py", "SKILL.md", "scripts/run.py"};
 
@@ -94,7 +94,7 @@ static inline void sample_edges(aq_buf *out, aq_observation *o)
     static const char hostile[] =
         "/tmp/\xff\x1b[31m \"quoted\" back\\slash \xe2\x80\xae line\n\0end";
     aq_recorder *r = aq_recorder_new("microvm", "A'", out);
-    const aq_file_change change = {"/tmp/\xc3\xa9\xc3", 'A', 0, aq_sha256("", 0)};
+    const aq_file_change change = {"/tmp/\xc3\xa9\xc3", 'A', 0, aq_sha256("", 0), {{0}}};
     char text[AQ_EVENT_TEXT + 1];
     aq_event e = {.kind = AQ_EVENT_FILE, .op = "rename", .object = hostile};
 
@@ -177,8 +177,12 @@ static inline void sample_births(aq_buf *out, aq_observation *o)
         {7, 7, AQ_EVENT_PROCESS, "exit", "status", "x", 0, 0, 0},
     };
     aq_recorder *r = aq_recorder_new("container", "A", out);
-    const aq_output output = sample_output("stdout", "hello Ada at 10.0.0.7\n");
-    const aq_file_change change = {"/home/Ada/x", 'A', 1, aq_sha256("x", 1)};
+    static const char plain[] = "hello {decoy:person} at {decoy:host}\n";
+    aq_output output = sample_output("stdout", "hello Ada at 10.0.0.7\n");
+    const aq_file_change change = {
+        .path = "/home/Ada/x", .change = 'A', .size = 1, .digest = aq_sha256("x", 1)};
+
+    output.content = aq_sha256(plain, sizeof plain - 1);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         aq_event e =

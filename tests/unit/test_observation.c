@@ -336,7 +336,7 @@ static int read_made_up(const char *order, uint64_t events, aq_err *err)
     aq_auto_buf b = {0}, end = {0};
     aq_observation o;
 
-    aq_buf_adds(&b, "AQOBSV1\n");
+    aq_buf_adds(&b, "AQOBSV2\n");
     for (; *order; order++) {
         if (*order == 'H') {
             put(&b, 'H', header, sizeof header);
@@ -507,8 +507,8 @@ static void golden_vectors(void **state)
 static void unread_places(void **state)
 {
     aq_auto_arena a = aq_arena_new();
-    aq_file_change changes[] = {{"/tmp/a", 'A', 1, aq_sha256("x", 1)},
-                                {"/tmp/deep/", 'U', 0, aq_sha256("x", 1)}};
+    aq_file_change changes[] = {{"/tmp/a", 'A', 1, aq_sha256("x", 1), {{0}}},
+                                {"/tmp/deep/", 'U', 0, aq_sha256("x", 1), {{0}}}};
     aq_err err = {0};
 
     (void)state;

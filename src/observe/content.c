@@ -1,0 +1,213 @@
+/* What a program gives away, as digests: the bytes that it writes through a descriptor, and the
+ * environment of the programs that it starts. One byte that is another one must show at the act
+ * that wrote it, wherever the byte went: to a file that is gone at the end, through a pipe, to a
+ * neighbour. Values of decoys count as their names (model/marks.h), so that two worlds in which a
+ * program did the same have the same digests.
+ *
+ * Bytes are read while everybody is stopped, right after the call moved them. A call that waits in
+ * between is looked at after each part: later another thread may have changed what was sent. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/process.h"
+#include "kernel/syscalls.h"
+#include "observe/decode.h"
+
+enum {
+    PIECE = 64 << 10,  /* read at once */
+    VECTORS = 1024,    /* of one call; the kernel takes no more */
+    MESSAGES = 1024,   /* likewise */
+    EACH = 16,         /* writes of a descriptor that are events; then every power of two is one */
+    LONGEST = 4 << 20, /* of an environment; the kernel takes no longer one */
+    NULL_DEVICE = 3,   /* minor number among the memory devices, 1 */
+};
+
+static const aq_marks *marks(aq_tracer *t)
+{
+    if (!t->marks_known && t->plan.marks)
+        t->marks = t->plan.marks(t->plan.arg);
+    t->marks_known = true;
+    return t->marks;
+}
+
+/* ---- taking ---- */
+
+/* Bytes of one call that go out, from `skip` on and `left` at most. */
+typedef struct taking {
+    aq_tracer *t;
+    aq_task *k;
+    aq_fd *f;
+    uint64_t skip, left;
+} taking;
+
+/* False: no more of this call can be taken. */
+static bool take(taking *g, uint64_t at, uint64_t len)
+{
+    static char piece[PIECE];
+
+    if (g->skip >= len) {
+        g->skip -= len;
+        return true;
+    }
+    at += g->skip;
+    len -= g->skip;
+    g->skip = 0;
+    len = len < g->left ? len : g->left;
+    g->left -= len;
+    while (len > 0) {
+        ssize_t n =
+            aq_tracee_read(g->k, at, piece, len < sizeof piece ? (size_t)len : sizeof piece);
+
+        if (n <= 0) { /* gone, though the kernel has just read it */
+            aq_unseen(g->t, g->k, "content");
+            return false;
+        }
+        aq_marks_hash(marks(g->t), &g->f->mark_at, piece, (size_t)n, g->f->content);
+        at += (uint64_t)n;
+        len -= (uint64_t)n;
+    }
+    return g->left > 0;
+}
+
+static bool take_vectors(taking *g, uint64_t at, uint64_t count)
+{
+    for (uint64_t i = 0; i < count && i < VECTORS; i++) {
+        struct iovec v;
+
+        if (!aq_tracee_get(g->k, at + i * sizeof v, &v, sizeof v)) {
+            aq_unseen(g->t, g->k, "content");
+            return false;
+        }
+        if (!take(g, (uint64_t)(uintptr_t)v.iov_base, v.iov_len))
+            return false;
+    }
+    return true;
+}
+
+static bool take_message(taking *g, uint64_t at)
+{
+    struct msghdr h;
+
+    if (!aq_tracee_get(g->k, at, &h, sizeof h)) {
+        aq_unseen(g->t, g->k, "content");
+        return false;
+    }
+    return take_vectors(g, (uint64_t)(uintptr_t)h.msg_iov, h.msg_iovlen);
+}
+
+static void take_messages(taking *g, uint64_t at, uint64_t count)
+{
+    for (uint64_t i = 0; i < count && i < MESSAGES; i++)
+        if (!take_message(g, at + i * sizeof(struct mmsghdr)))
+            return;
+}
+
+static void take_call(taking *g)
+{
+    uint64_t at = aq_regs_arg(g->k, 1), count = aq_regs_arg(g->k, 2);
+
+    switch (g->k->nr) {
+    case AQ_NR_writev:
+    case AQ_NR_pwritev:
+    case AQ_NR_pwritev2:
+    case AQ_NR_vmsplice:
+        take_vectors(g, at, count);
+        break;
+    case AQ_NR_sendmsg:
+        take_message(g, at);
+        break;
+    case AQ_NR_sendmmsg:
+        take_messages(g, at, (uint32_t)count);
+        break;
+    default:
+        take(g, at, count);
+    }
+}
+
+/* What nobody keeps needs no digest. */
+static bool is_kept(const aq_fd *f)
+{
+    return f->kind != AQ_FD_DEVICE || f->device != makedev(1, NULL_DEVICE);
+}
+
+void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes)
+{
+    aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
+    taking g = {t, k, f, k->taken, 0};
+
+    if (!f || bytes <= k->taken || !is_kept(f))
+        return;
+    g.left = bytes - k->taken;
+    k->taken = bytes;
+    if (!f->content)
+        f->content = aq_hash_begin();
+    f->contains = true;
+    take_call(&g);
+}
+
+/* Of many messages `done` is their number; they are taken at the end. */
+void aq_content_part(aq_tracer *t, aq_task *k)
+{
+    const aq_decoder *d = k->row->decoder;
+
+    if (d && d->note == aq_note_write && k->nr != AQ_NR_sendmmsg)
+        aq_content_take(t, k, k->done);
+}
+
+/* ---- saying ---- */
+
+bool aq_content_counts(uint64_t writes)
+{
+    return writes <= EACH || (writes & (writes - 1)) == 0;
+}
+
+void aq_content_digest(aq_event *e, const char *name, const aq_digest *d,
+                       char text[static AQ_CONTENT])
+{
+    char hex[AQ_SHA256_HEX];
+
+    snprintf(text, AQ_CONTENT, "%.*s", AQ_CONTENT - 1, aq_digest_hex(d, hex));
+    aq_event_bytes(e, name, text, AQ_CONTENT - 1, false);
+}
+
+void aq_content_put(aq_fd *f, aq_event *e, char text[static AQ_CONTENT])
+{
+    aq_digest d;
+
+    if (!f->contains)
+        return;
+    d = aq_hash_peek(f->content);
+    aq_content_digest(e, "content", &d, text);
+    aq_hash_reset(f->content);
+    f->contains = false;
+}
+
+/* ---- environments ---- */
+
+void aq_content_environment(aq_tracer *t, aq_task *k, aq_event *e, char text[static AQ_CONTENT])
+{
+    char path[64], piece[4096];
+    aq_hash *h = aq_hash_begin();
+    aq_mark_at at = {0};
+    size_t all = 0;
+    aq_digest d;
+    ssize_t n = -1;
+
+    snprintf(path, sizeof path, "%s/%d/environ", aq_process_proc(), k->tid);
+    aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && all < LONGEST && (n = read(fd, piece, sizeof piece)) > 0) {
+        aq_marks_hash(marks(t), &at, piece, (size_t)n, h);
+        all += (size_t)n;
+    }
+    d = aq_hash_end(h);
+    if (n == 0)
+        aq_content_digest(e, "environment", &d, text);
+    else
+        aq_unseen(t, k, "environment");
+}
