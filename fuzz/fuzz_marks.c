@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     aq_mark_at at = {0}, cut = {0};
     size_t piece = size ? 1u + data[0] % 16u : 1;
 
-    aq_marks_replace(m, (const char *)data, size, &plain);
+    aq_marks_replace(m, (const char *)data, size, false, &plain);
     aq_buf_str(&plain);
     back(plain.data, plain.data + plain.len, &again);
     if (again.len != size || (size && memcmp(again.data, data, size) != 0))

@@ -75,8 +75,8 @@ static int same_files(const aq_decoys *a, const aq_decoys *b, aq_err *err)
             return differ(err, "the length", x->path);
         if (x->mode != y->mode || x->folder != y->folder)
             return differ(err, "the kind or mode", x->path);
-        aq_marks_replace(of_a, x->path, strlen(x->path), &p);
-        aq_marks_replace(of_b, y->path, strlen(y->path), &q);
+        aq_marks_replace(of_a, x->path, strlen(x->path), false, &p);
+        aq_marks_replace(of_b, y->path, strlen(y->path), false, &q);
         if (strcmp(aq_buf_str(&p), aq_buf_str(&q)) != 0)
             return differ(err, "the path", x->path);
     }

@@ -2,7 +2,6 @@
  * two bytes, so that bytes without any pass at nearly the speed of memory. */
 #include "model/marks.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,12 +143,13 @@ static void put_buf(void *buf, const char *bytes, size_t len)
     aq_buf_add(buf, bytes, len);
 }
 
-void aq_marks_replace(const aq_marks *m, const char *text, size_t len, aq_buf *out)
+void aq_marks_replace(const aq_marks *m, const char *text, size_t len, bool cut, aq_buf *out)
 {
     sink to = {put_buf, out};
+    aq_mark_at at;
 
     if (m)
-        pass(m, text, len, NULL, &to);
+        pass(m, text, len, cut ? &at : NULL, &to);
     else
         aq_buf_add(out, text, len);
 }

@@ -5,6 +5,7 @@
  * becomes {decoy:{}, and no name has a brace or a slash. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,10 @@ typedef struct aq_mark {
 typedef struct aq_marks aq_marks;
 const aq_marks *aq_marks_new(aq_arena *a, const aq_mark *rows, size_t count);
 
-/* Appends `text` with every value replaced. `m` may be NULL: the text as it is. */
-void aq_marks_replace(const aq_marks *m, const char *text, size_t len, aq_buf *out);
+/* Appends `text` with every value replaced. `m` may be NULL: the text as it is. `cut`: there was
+ * more of it, and a value of which at least 4 bytes are left at its end counts as
+ * {decoy:NAME/LEN}. */
+void aq_marks_replace(const aq_marks *m, const char *text, size_t len, bool cut, aq_buf *out);
 
 /* How the bytes so far end; all zero at the begin. */
 typedef struct aq_mark_at {

@@ -268,12 +268,12 @@ static void mask_noise(aq_event *e)
     }
 }
 
-static void replace(const aq_marks *m, const char **text, size_t *len, aq_buf *into)
+static void replace(const aq_marks *m, const char **text, size_t *len, bool cut, aq_buf *into)
 {
     aq_buf_clear(into);
     if (!m || *len == 0)
         return;
-    aq_marks_replace(m, *text, *len, into);
+    aq_marks_replace(m, *text, *len, cut, into);
     *text = aq_buf_str(into);
     *len = into->len;
 }
@@ -281,10 +281,10 @@ static void replace(const aq_marks *m, const char **text, size_t *len, aq_buf *i
 static void replace_in(aq_canon *c, aq_event *e)
 {
     if (e->object)
-        replace(c->marks, &e->object, &e->object_len, &c->object);
+        replace(c->marks, &e->object, &e->object_len, e->object_cut, &c->object);
     for (uint8_t i = 0; i < e->arg_count; i++)
         if (e->args[i].bytes)
-            replace(c->marks, &e->args[i].bytes, &e->args[i].len, &c->text[i]);
+            replace(c->marks, &e->args[i].bytes, &e->args[i].len, e->args[i].cut, &c->text[i]);
 }
 
 /* Our own word about the run, no act of the program's. */
@@ -344,20 +344,20 @@ static json_t *count_json(uint64_t v)
         (json_int_t)(v < INT64_C(9007199254740991) ? v : INT64_C(9007199254740991)));
 }
 
-static json_t *text_json(const aq_marks *m, const char *text, size_t len)
+static json_t *text_json(const aq_marks *m, const char *text, size_t len, bool cut)
 {
     aq_auto_buf clean = {0}, quoted = {0};
 
-    replace(m, &text, &len, &clean);
+    replace(m, &text, &len, cut, &clean);
     aq_text_quote(&quoted, text, len);
     return json_string(aq_buf_str(&quoted));
 }
 
 static json_t *output_json(const aq_marks *m, const aq_output *p)
 {
-    return json_pack("{s:o,s:o,s:o,s:s}", "bytes", count_json(p->bytes), "digest",
-                     hex_json(&p->content), "head", text_json(m, p->head, p->head_len), "stream",
-                     p->stream);
+    return json_pack(
+        "{s:o,s:o,s:o,s:s}", "bytes", count_json(p->bytes), "digest", hex_json(&p->content), "head",
+        text_json(m, p->head, p->head_len, p->head_len < p->bytes), "stream", p->stream);
 }
 
 static json_t *change_json(const aq_marks *marks, const aq_file_change *m)
@@ -366,7 +366,8 @@ static json_t *change_json(const aq_marks *marks, const aq_file_change *m)
 
     return json_pack("{s:s%,s:o,s:o,s:o}", "change", &m->change, (size_t)1, "digest",
                      content ? hex_json(&m->content) : json_null(), "path",
-                     text_json(marks, m->path, strlen(m->path)), "size", count_json(m->size));
+                     text_json(marks, m->path, strlen(m->path), false), "size",
+                     count_json(m->size));
 }
 
 /* A line {"key": value} in canonical JSON; takes the reference. */
@@ -413,8 +414,8 @@ void aq_canon_remains(const aq_marks *m, const aq_observation *o, aq_canon_take 
     for (size_t i = 0; i < o->change_count; i++)
         tell(&r, AQ_CANON_CHANGE, "change", change_json(m, &o->changes[i]), "path");
     for (size_t i = 0; i < o->reached_count; i++)
-        tell(&r, AQ_CANON_REACHED, "reached", text_json(m, o->reached[i], strlen(o->reached[i])),
-             NULL);
+        tell(&r, AQ_CANON_REACHED, "reached",
+             text_json(m, o->reached[i], strlen(o->reached[i]), false), NULL);
     aq_buf_free(&r.line);
 }
 

@@ -24,7 +24,7 @@ enum {
     VECTORS = 1024,    /* of one call; the kernel takes no more */
     MESSAGES = 1024,   /* likewise */
     EACH = 16,         /* writes of a descriptor that are events; then every power of two is one */
-    LONGEST = 4 << 20, /* of an environment; the kernel takes no longer one */
+    LONGEST = 8 << 20, /* of arguments and environment; the kernel takes no more */
     NULL_DEVICE = 3,   /* minor number among the memory devices, 1 */
 };
 
@@ -188,9 +188,10 @@ void aq_content_put(aq_fd *f, aq_event *e, char text[static AQ_CONTENT])
     f->contains = false;
 }
 
-/* ---- environments ---- */
+/* ---- programs ---- */
 
-void aq_content_environment(aq_tracer *t, aq_task *k, aq_event *e, char text[static AQ_CONTENT])
+void aq_content_given(aq_tracer *t, aq_task *k, const char *what, aq_event *e, const char *name,
+                      char text[static AQ_CONTENT])
 {
     char path[64], piece[4096];
     aq_hash *h = aq_hash_begin();
@@ -199,7 +200,7 @@ void aq_content_environment(aq_tracer *t, aq_task *k, aq_event *e, char text[sta
     aq_digest d;
     ssize_t n = -1;
 
-    snprintf(path, sizeof path, "%s/%d/environ", aq_process_proc(), k->tid);
+    snprintf(path, sizeof path, "%s/%d/%s", aq_process_proc(), k->tid, what);
     aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd >= 0 && all < LONGEST && (n = read(fd, piece, sizeof piece)) > 0) {
         aq_marks_hash(marks(t), &at, piece, (size_t)n, h);
@@ -207,7 +208,7 @@ void aq_content_environment(aq_tracer *t, aq_task *k, aq_event *e, char text[sta
     }
     d = aq_hash_end(h);
     if (n == 0)
-        aq_content_digest(e, "environment", &d, text);
+        aq_content_digest(e, name, &d, text);
     else
-        aq_unseen(t, k, "environment");
+        aq_unseen(t, k, name);
 }

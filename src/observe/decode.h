@@ -107,8 +107,9 @@ bool aq_content_counts(uint64_t writes);
 void aq_content_digest(aq_event *e, const char *name, const aq_digest *d,
                        char text[static AQ_CONTENT]);
 void aq_content_put(aq_fd *f, aq_event *e, char text[static AQ_CONTENT]);
-/* Of the program that it has just become. */
-void aq_content_environment(aq_tracer *t, aq_task *k, aq_event *e, char text[static AQ_CONTENT]);
+/* What the program that it has just become was given: "environ" or "cmdline" of /proc. */
+void aq_content_given(aq_tracer *t, aq_task *k, const char *what, aq_event *e, const char *name,
+                      char text[static AQ_CONTENT]);
 
 /* flood.c */
 enum { AQ_FLOOD_OPS = 128 };                                       /* ops.def has fewer */

@@ -134,7 +134,7 @@ void aq_note_exec(aq_tracer *t, aq_task *k, long result)
 void aq_decode_exec(aq_tracer *t, aq_task *k)
 {
     aq_event e = aq_event_of(AQ_EVENT_PROCESS, "exec");
-    char exe[AQ_PATH + 32], path[64], argv[AQ_EVENT_TEXT], environment[AQ_CONTENT];
+    char exe[AQ_PATH + 32], path[64], argv[AQ_EVENT_TEXT], environment[AQ_CONTENT], all[AQ_CONTENT];
     aq_look *l = aq_look_of(k);
     bool ours = !k->proc->exe; /* what it was given we know */
     ssize_t n;
@@ -153,8 +153,10 @@ void aq_decode_exec(aq_tracer *t, aq_task *k)
     if (k->caller)
         aq_event_number(&e, "caller", k->caller);
     k->caller = 0;
+    if (n == sizeof argv)
+        aq_content_given(t, k, "cmdline", &e, "content", all);
     if (!ours)
-        aq_content_environment(t, k, &e, environment);
+        aq_content_given(t, k, "environ", &e, "environment", environment);
     aq_note(t, k, &e);
 }
 

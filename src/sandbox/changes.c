@@ -91,7 +91,7 @@ static held held_text(const walk *k, const char *text, size_t len)
 {
     aq_auto_buf plain = {0};
 
-    aq_marks_replace(k->marks, text, len, &plain);
+    aq_marks_replace(k->marks, text, len, false, &plain);
     return (held){aq_sha256(text, len), aq_sha256(aq_buf_str(&plain), plain.len)};
 }
 

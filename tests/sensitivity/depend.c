@@ -3,8 +3,8 @@
  * ACT is what it does more, SOURCE where it reads the decoy (a variable, or a path in its home),
  * and WHEN: `odd` acts when the last byte is odd, `always` and `never` act without regard to it, so
  * that they are the same program in both worlds. Before and after it does the same things in every
- * case. Two more do the same acts in every case, and only their threads go another way: `waker`
- * (who wakes whom) and `order` (who comes first). */
+ * case. Further ones do the same acts in every case: in two only the threads go another way,
+ * `waker` (who wakes whom) and `order` (who comes first), in the others one byte is another one. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,6 +53,12 @@ static void act_mkdir(void)
 static void act_unlink(void)
 {
     unlink("/tmp/left");
+}
+
+static void act_put(void)
+{
+    if (write(3, "x", 1) < 0)
+        perror("write");
 }
 
 static void act_connect(void)
@@ -122,7 +129,7 @@ static const struct {
             {"mkdir", act_mkdir},     {"unlink", act_unlink}, {"exec", act_exec},
             {"connect", act_connect}, {"thread", act_thread}, {"sleep", act_sleep},
             {"output", act_output},   {"signal", act_signal}, {"code", act_code},
-            {"status", act_status}};
+            {"status", act_status},   {"put", act_put}};
 
 /* ---- the same acts another way ---- */
 
@@ -180,10 +187,183 @@ static void way_order(void)
         pthread_join(t[i], NULL);
 }
 
+/* ---- another byte ---- */
+
+static void put(int fd, int letter)
+{
+    char byte = (char)letter;
+
+    if (write(fd, &byte, 1) != 1)
+        perror("write");
+}
+
+static int letter(void)
+{
+    return odd_way ? 'y' : 'x';
+}
+
+static void way_removed(void)
+{
+    int fd = open("/tmp/gone", O_WRONLY | O_CREAT, 0600);
+
+    put(fd, letter());
+    close(fd);
+    unlink("/tmp/gone");
+}
+
+static void way_overwritten(void)
+{
+    int fd = open("/tmp/twice", O_WRONLY | O_CREAT, 0600);
+
+    put(fd, letter());
+    lseek(fd, 0, SEEK_SET);
+    put(fd, 'z');
+    close(fd);
+}
+
+static void way_kept(void)
+{
+    int fd = open("/tmp/kept", O_WRONLY | O_CREAT, 0600);
+
+    put(fd, letter());
+    close(fd);
+}
+
+static void way_output(void)
+{
+    put(1, letter());
+}
+
+static void way_vector(void)
+{
+    char byte = (char)letter();
+    struct iovec v[2] = {{.iov_base = (char *)"same", .iov_len = 4}, {&byte, 1}};
+    int fd = open("/dev/full", O_WRONLY), p[2];
+
+    if (writev(fd, v, 2) >= 0 || pipe(p) < 0 || writev(p[1], v, 2) != 5)
+        perror("writev");
+    close(p[0]);
+    close(p[1]);
+    close(fd);
+}
+
+static void way_pipe(void)
+{
+    char byte;
+    int p[2];
+
+    if (pipe(p) < 0)
+        return;
+    put(p[1], letter());
+    if (read(p[0], &byte, 1) != 1)
+        perror("read");
+    close(p[0]);
+    close(p[1]);
+}
+
+/* More than the pipe takes at once; a thread reads. */
+static void *reads(void *fd)
+{
+    static char bytes[1 << 16];
+
+    while (read(*(int *)fd, bytes, sizeof bytes) > 0)
+        continue;
+    return NULL;
+}
+
+static void way_waiting(void)
+{
+    static char bytes[300000];
+    pthread_t t;
+    int p[2];
+
+    bytes[250000] = (char)letter();
+    if (pipe(p) < 0)
+        return;
+    pthread_create(&t, NULL, reads, &p[0]);
+    if (write(p[1], bytes, sizeof bytes) != sizeof bytes)
+        perror("write");
+    close(p[1]);
+    pthread_join(t, NULL);
+    close(p[0]);
+}
+
+static void way_datagram(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int hears = socket(AF_INET, SOCK_DGRAM, 0), says = socket(AF_INET, SOCK_DGRAM, 0);
+    socklen_t len = sizeof to;
+    char byte = (char)letter();
+
+    if (bind(hears, (struct sockaddr *)&to, len) < 0 ||
+        getsockname(hears, (struct sockaddr *)&to, &len) < 0 ||
+        sendto(says, &byte, 1, 0, (struct sockaddr *)&to, len) != 1 ||
+        recv(hears, &byte, 1, 0) != 1)
+        perror("datagram");
+    close(hears);
+    close(says);
+}
+
+static void way_message(void)
+{
+    char byte = (char)letter();
+    struct iovec v = {&byte, 1};
+    struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
+    int s[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) < 0 || sendmsg(s[0], &h, 0) != 1)
+        perror("message");
+    close(s[0]);
+    close(s[1]);
+}
+
+static void way_child(void)
+{
+    char variable[] = "WAY=.";
+    char *const env[] = {variable, NULL}, *const argv[] = {(char *)"true", NULL};
+    pid_t pid;
+
+    variable[4] = (char)letter();
+    pid = fork();
+    if (pid == 0) {
+        execve("/bin/true", argv, env);
+        _exit(1);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+/* The thirty-eighth of forty, through one descriptor and through one each. */
+static void way_many(void)
+{
+    int fd = open("/tmp/gone", O_WRONLY | O_CREAT, 0600);
+
+    for (int i = 0; i < 40; i++)
+        put(fd, i == 37 ? letter() : '.');
+    close(fd);
+    unlink("/tmp/gone");
+}
+
+static void way_again(void)
+{
+    for (int i = 0; i < 40; i++) {
+        int fd = open("/tmp/gone", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        put(fd, i == 37 ? letter() : '.');
+        close(fd);
+    }
+    unlink("/tmp/gone");
+}
+
 static const struct {
     const char *name;
     void (*go)(void);
-} ways[] = {{"waker", way_waker}, {"order", way_order}};
+} ways[] = {{"waker", way_waker},     {"order", way_order},
+            {"removed", way_removed}, {"overwritten", way_overwritten},
+            {"kept", way_kept},       {"pipe", way_pipe},
+            {"vector", way_vector},   {"waiting", way_waiting},
+            {"letter", way_output},   {"datagram", way_datagram},
+            {"message", way_message}, {"child", way_child},
+            {"many", way_many},       {"again", way_again}};
 
 /* The last byte of the first line. */
 static int read_decoy(const char *source)
@@ -226,6 +406,8 @@ int main(int argc, char **argv)
     if (argc != 4 || (byte = read_decoy(argv[2])) == 0)
         return 64;
     same_for_all("/tmp/left");
+    if (open("/tmp/open", O_WRONLY | O_CREAT, 0600) != 3)
+        return 65;
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
         if (strcmp(acts[i].name, argv[1]) == 0 &&
             (strcmp(argv[3], "odd") == 0 ? byte & 1 : strcmp(argv[3], "always") == 0))

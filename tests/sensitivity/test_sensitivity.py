@@ -16,6 +16,7 @@ ACTS = {
     "open": (["open"], "/etc/hostname", set()),
     "stat": (["stat"], "/usr/bin/env", set()),
     "write": (["open", "write", "totals"], "/tmp/left", {"change"}),
+    "put": (["write", "totals"], "/tmp/open", {"change"}),
     "mkdir": (["mkdir"], "/tmp/folder", {"change"}),
     "unlink": (["unlink"], "/tmp/left", {"change"}),
     "connect": (["socket", "connect"], "127.0.0.1:9", set()),
@@ -103,8 +104,41 @@ def test_one_byte(compare, a_acts):
     assert len(output) == 1 and output[0]["where"] == "stdout"
     assert output[0][side]["output"]["bytes"] == output[0][other]["output"]["bytes"] + 1
     assert {d["kind"] for d in said["differences"]} == {"act", "output"}
-    told = [d for d in said["differences"] if d["kind"] == "act" and "calls" not in d["a"]["args"]]
-    assert [d["a"]["op"] for d in told] == ["totals"]
+    told = [d for d in said["differences"] if d["kind"] == "act" and "calls" not in (d["a"] or d["b"])["args"]]
+    assert [(d["a"] or d["b"])["op"] for d in told] == ["write", "totals"]
+    assert told[0]["first"] and told[0][other] is None and told[0][side]["object"] == "pipe"
+    assert told[1][side]["args"]["written"] == told[1][other]["args"]["written"] + 1
+
+
+# The same acts in both worlds, and one byte is another one: the act that shows it, on what, by which argument, and what
+# else of the run differs by it.
+BYTES = {
+    "removed": ("write", "/tmp/gone", "content", set()),
+    "overwritten": ("write", "/tmp/twice", "content", set()),
+    "kept": ("write", "/tmp/kept", "content", {"change"}),
+    "letter": ("write", "pipe", "content", {"output"}),
+    "pipe": ("write", "pipe", "content", set()),
+    "vector": ("write", "pipe", "content", set()),
+    "waiting": ("write", "pipe", "content", set()),
+    "datagram": ("send", "socket:2/2", "content", set()),
+    "message": ("send", "socket:1/1", "content", set()),
+    "child": ("exec", "/usr/bin/true", "environment", set()),
+    "many": ("totals", "/tmp/gone", "content", set()),
+    "again": ("repeat", "/tmp/gone", "content", set()),
+}
+
+
+@pytest.mark.parametrize("a_odd", [True, False], ids=["A-odd", "B-odd"])
+@pytest.mark.parametrize("way", BYTES)
+def test_another_byte(compare, way, a_odd):
+    """One byte is another one, wherever it went: at that act, and nowhere else."""
+    said = compare(seed_where(a_odd, SOURCE), way, SOURCE, "odd")
+    op, target, argument, more = BYTES[way]
+    (row,) = [d for d in said["differences"] if d["kind"] == "act"]
+    assert {d["kind"] for d in said["differences"]} - {"act"} == more, said["differences"]
+    assert row["first"] and row["a"]["op"] == row["b"]["op"] == op and row["a"]["object"] == row["b"]["object"] == target
+    assert row["a"]["args"].pop(argument) != row["b"]["args"].pop(argument)
+    assert row["a"] == row["b"]
 
 
 @pytest.mark.parametrize("a_acts", [True, False], ids=["A-acts", "B-acts"])
@@ -146,7 +180,7 @@ def test_every_source(compare, source):
 
 
 @pytest.mark.parametrize("when", ["never", "always"])
-@pytest.mark.parametrize("act", [*ACTS, "output"])
+@pytest.mark.parametrize("act", [*ACTS, "output", *BYTES])
 def test_no_act_hangs_on_it(compare, act, when):
     """The same program that reads and does not care is identical: in both worlds, and twice in one."""
     seed = seed_where(True, SOURCE)

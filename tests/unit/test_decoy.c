@@ -211,15 +211,15 @@ static void test_redacted_alike(void **state)
 
         if (!a->files[i].data)
             continue;
-        aq_marks_replace(of_a, a->files[i].data, a->files[i].len, &x);
-        aq_marks_replace(of_b, b->files[i].data, b->files[i].len, &y);
+        aq_marks_replace(of_a, a->files[i].data, a->files[i].len, false, &x);
+        aq_marks_replace(of_b, b->files[i].data, b->files[i].len, false, &y);
         assert_string_equal(aq_buf_str(&x), aq_buf_str(&y));
     }
     for (size_t i = 0; i < a->env_count; i++) {
         aq_auto_buf x = {0}, y = {0};
 
-        aq_marks_replace(of_a, a->env[i], strlen(a->env[i]), &x);
-        aq_marks_replace(of_b, b->env[i], strlen(b->env[i]), &y);
+        aq_marks_replace(of_a, a->env[i], strlen(a->env[i]), false, &x);
+        aq_marks_replace(of_b, b->env[i], strlen(b->env[i]), false, &y);
         assert_string_equal(aq_buf_str(&x), aq_buf_str(&y));
     }
 }

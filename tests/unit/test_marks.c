@@ -15,7 +15,7 @@ static const char *replaced(aq_arena *a, const char *text)
 {
     aq_auto_buf out = {0};
 
-    aq_marks_replace(aq_marks_new(a, rows[0], 4), text, strlen(text), &out);
+    aq_marks_replace(aq_marks_new(a, rows[0], 4), text, strlen(text), false, &out);
     return aq_arena_strdup(a, aq_buf_str(&out));
 }
 
@@ -37,6 +37,25 @@ static void test_longest_wins(void **state)
         assert_string_equal(replaced(a, cases[i][0]), cases[i][1]);
 }
 
+static void test_cut_text(void **state)
+{
+    static const char *const cases[][2] = {
+        {"see /home/ad", "see {decoy:key/8}"},
+        {"see /ho", "see /ho"},
+        {"x/home/ada", "x{decoy:key/9}"},
+        {"/home/ada/x", "{decoy:home}/x"},
+    };
+    aq_auto_arena a = aq_arena_new();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        aq_auto_buf out = {0};
+
+        aq_marks_replace(aq_marks_new(a, rows[0], 4), cases[i][0], strlen(cases[i][0]), true, &out);
+        assert_string_equal(aq_buf_str(&out), cases[i][1]);
+    }
+}
+
 static void test_not_forged(void **state)
 {
     aq_auto_arena a = aq_arena_new();
@@ -55,7 +74,7 @@ static void test_none(void **state)
     aq_digest plain = aq_sha256("/home/ada", 9), d;
 
     (void)state;
-    aq_marks_replace(NULL, "/home/ada", 9, &out);
+    aq_marks_replace(NULL, "/home/ada", 9, false, &out);
     assert_string_equal(aq_buf_str(&out), "/home/ada");
     aq_marks_hash(NULL, &at, "/home/ada", 9, h);
     d = aq_hash_end(h);
@@ -142,8 +161,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_longest_wins), cmocka_unit_test(test_not_forged),
-        cmocka_unit_test(test_none),         cmocka_unit_test(test_any_cut),
-        cmocka_unit_test(test_byte_by_byte), cmocka_unit_test(test_any_byte),
+        cmocka_unit_test(test_cut_text),     cmocka_unit_test(test_none),
+        cmocka_unit_test(test_any_cut),      cmocka_unit_test(test_byte_by_byte),
+        cmocka_unit_test(test_any_byte),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
