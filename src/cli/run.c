@@ -151,13 +151,18 @@ static int share(request *q, const char *path, bool writable)
 }
 
 /* The current folder is what people mean when they name a script; a home or the root would show too
- * much of the host. */
+ * much of the host, and a world has folders of the system itself. */
 static bool too_wide(const char *folder)
 {
+    static const char *const own[] = {"/",    "/tmp", "/var/tmp", "/home", "/etc", "/usr",
+                                      "/var", "/run", "/root",    "/opt",  "/srv", "/mnt"};
     const char *home = getenv("HOME");
     aq_auto_free char *real = home ? realpath(home, NULL) : NULL;
 
-    return strcmp(folder, "/") == 0 || (real && strcmp(folder, real) == 0);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(folder, own[i]) == 0)
+            return true;
+    return real && strcmp(folder, real) == 0;
 }
 
 static int take_folders(request *q)
@@ -779,7 +784,8 @@ const aq_command aq_command_run = {
         "Runs COMMAND in an aquarium: namespaces, Landlock and seccomp keep it apart from\n"
         "the host, and every act is recorded. Its output and exit status pass through;\n"
         "what it did is told on standard error. The current folder is visible inside,\n"
-        "unless it is your home or /; what is written there and elsewhere stays inside\n"
+        "unless it is your home or one of the system's; what is written there and elsewhere stays "
+        "inside\n"
         "and is gone afterwards.\n\n"
         "Time is virtual: sleeping costs nothing and is recorded. Ctrl-C ends COMMAND;\n"
         "what it did so far is told.",

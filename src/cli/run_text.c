@@ -485,10 +485,10 @@ static void kept_out(const face *f, const aq_run_result *r)
     if (!r->folder_kept_out || r->status == 0)
         return;
     heading(f, "");
-    fprintf(f->to, "the current folder is not inside, since it is your home or /: change to the "
-                   "program's own\n");
+    fprintf(f->to, "the current folder is not inside, since it is your home or one of the "
+                   "system's: change to\n");
     heading(f, "");
-    fprintf(f->to, "folder, or name what it needs with --share\n");
+    fprintf(f->to, "the program's own folder, or name what it needs with --share\n");
 }
 
 static void hints(const face *f, const aq_run_result *r)

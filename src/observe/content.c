@@ -209,6 +209,6 @@ void aq_content_given(aq_tracer *t, aq_task *k, const char *what, aq_event *e, c
     d = aq_hash_end(h);
     if (n == 0)
         aq_content_digest(e, name, &d, text);
-    else
+    else if (fd >= 0 || errno != EACCES) /* a program that may not be read is told as such */
         aq_unseen(t, k, name);
 }
