@@ -784,9 +784,8 @@ const aq_command aq_command_run = {
         "Runs COMMAND in an aquarium: namespaces, Landlock and seccomp keep it apart from\n"
         "the host, and every act is recorded. Its output and exit status pass through;\n"
         "what it did is told on standard error. The current folder is visible inside,\n"
-        "unless it is your home or one of the system's; what is written there and elsewhere stays "
-        "inside\n"
-        "and is gone afterwards.\n\n"
+        "unless it is your home or one of the system's; what is written there and\n"
+        "elsewhere stays inside and is gone afterwards.\n\n"
         "Time is virtual: sleeping costs nothing and is recorded. Ctrl-C ends COMMAND;\n"
         "what it did so far is told.",
     .options = options,

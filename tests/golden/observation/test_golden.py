@@ -26,7 +26,7 @@ def lines(path):
 
 def derive(path):
     _, *events, summary = [json.loads(line) for line in lines(path)]
-    covered = ["aquarium/observation/v1"]
+    covered = ["aquarium/observation/v2"]
     for event in events:
         del event["seq"], event["time"]
         covered.append(canonical(event))
@@ -122,7 +122,7 @@ class Canon:
         self.lines[key].append(canonical({**event, "process": 0, "thread": 0}))
 
     def digest(self, summary):
-        covered = ["aquarium/canon/v1"]
+        covered = ["aquarium/canon/v2"]
         for key in sorted(self.names, key=lambda k: self.names[k].encode()):
             d = bytes(32)
             for line in self.lines[key]:
@@ -133,11 +133,12 @@ class Canon:
         covered.append(canonical({"exit": summary["exit"]}))
         for output in summary["outputs"]:
             head = output["head"].replace("\\x0a", "\n")
-            if len(head) == output["bytes"]:
-                output["digest"] = hashlib.sha256(replaced(head).encode()).hexdigest()
+            assert output["content"] == hashlib.sha256(replaced(head).encode()).hexdigest()
+            output["digest"] = output.pop("content")
             covered.append(canonical({"output": {**output, "head": replaced(output["head"])}}))
-        covered += [canonical({"change": {**change, "path": replaced(change["path"])}})
-                    for change in summary["changes"]]
+        for change in summary["changes"]:
+            change["digest"] = change.pop("content")
+            covered.append(canonical({"change": {**change, "path": replaced(change["path"])}}))
         covered += [canonical({"reached": replaced(path)}) for path in summary["reached"]]
         return hashlib.sha256("".join(line + "\n" for line in covered).encode()).hexdigest()
 
