@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 
@@ -44,6 +45,10 @@ def documents(text):
 
 
 def pytest_configure(config):
+    # A shell that runs us in the background has us ignore these, and so would every program of a test.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     config.addinivalue_line(
         "markers", "large: more work than a sanitised program does in a few seconds")
 

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/folder.h"
 #include "cli/run_text.h"
 #include "cli/world.h"
 #include "model/observation.h"
@@ -99,25 +100,6 @@ static const char **split(aq_arena *a, const char *list, size_t *count)
 
 /* ---- what is shared ---- */
 
-/* A world has its own of these, and the host's would cover them. */
-static bool of_the_world(const char *path)
-{
-    static const char *const own[] = {"/proc", "/sys", "/dev"};
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strncmp(path, own[i], strlen(own[i])) == 0 &&
-            (path[strlen(own[i])] == '/' || !path[strlen(own[i])]))
-            return true;
-    return false;
-}
-
-static bool below(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
 static int share(request *q, const char *path, bool writable)
 {
     aq_auto_free char *real = realpath(path, NULL);
@@ -127,16 +109,16 @@ static int share(request *q, const char *path, bool writable)
         return aq_say_usage(q->command, "--share %.300s: %s", path, strerror(errno));
     if (strcmp(real, "/") == 0)
         return aq_say_usage(q->command, "--share /: name a folder; --rootfs gives another root");
-    if (of_the_world(real))
+    if (aq_folder_of_world(real))
         return aq_say_usage(q->command, "--share %.300s: a world has its own /proc, /sys and /dev",
                             path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return aq_say_usage(q->command, "--share %.300s: only folders and files can be shared",
                             path);
     for (size_t i = 0; i < q->plan.share_count; i++) {
-        if (below(real, q->shares[i].from))
+        if (aq_folder_below(real, q->shares[i].from))
             return AQ_PARSE_RUN; /* it is there already */
-        if (below(q->shares[i].from, real))
+        if (aq_folder_below(q->shares[i].from, real))
             return aq_say_usage(q->command,
                                 "--share %.300s: %.300s lies in it and is shared too (the current "
                                 "folder is, unless --cwd is given); share one of them",
@@ -150,21 +132,6 @@ static int share(request *q, const char *path, bool writable)
     return AQ_PARSE_RUN;
 }
 
-/* The current folder is what people mean when they name a script; a home or the root would show too
- * much of the host, and a world has folders of the system itself. */
-static bool too_wide(const char *folder)
-{
-    static const char *const own[] = {"/",    "/tmp", "/var/tmp", "/home", "/etc", "/usr",
-                                      "/var", "/run", "/root",    "/opt",  "/srv", "/mnt"};
-    const char *home = getenv("HOME");
-    aq_auto_free char *real = home ? realpath(home, NULL) : NULL;
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(folder, own[i]) == 0)
-            return true;
-    return real && strcmp(folder, real) == 0;
-}
-
 static int take_folders(request *q)
 {
     const char *list = option(q, "share"), *cwd = option(q, "cwd");
@@ -173,7 +140,7 @@ static int take_folders(request *q)
     q->plan.shares = q->shares;
     q->plan.cwd = cwd;
     if (!cwd && !option(q, "rootfs") && getcwd(q->folder, sizeof q->folder)) {
-        q->kept_out = too_wide(q->folder);
+        q->kept_out = aq_folder_too_wide(q->folder);
         if (!q->kept_out) {
             r = share(q, q->folder, true);
             q->plan.cwd = q->folder;
@@ -593,7 +560,7 @@ static bool has_input(const request *q)
 static bool shared(const request *q, const char *real)
 {
     for (size_t i = 0; i < q->plan.share_count; i++)
-        if (below(real, q->shares[i].from))
+        if (aq_folder_below(real, q->shares[i].from))
             return true;
     return false;
 }
@@ -603,7 +570,7 @@ static const char *read_only(const request *q, const aq_summary *s)
 {
     for (size_t i = 0; i < q->plan.share_count; i++)
         for (size_t k = 0; k < s->files_denied.count; k++)
-            if (below(s->files_denied.rows[k].text, q->shares[i].to)) {
+            if (aq_folder_below(s->files_denied.rows[k].text, q->shares[i].to)) {
                 if (!aq_share_fits(&q->shares[i], &q->plan.limits))
                     return q->shares[i].to;
                 break;
@@ -643,7 +610,7 @@ static void find_outside(const request *q, aq_run_result *result)
         if (access(full, X_OK) < 0 || !(real = realpath(full, NULL)))
             continue;
         result->outside = full;
-        result->outside_shared = shared(q, real) || below(real, "/usr");
+        result->outside_shared = shared(q, real) || aq_folder_below(real, "/usr");
     }
 }
 

@@ -18,6 +18,7 @@
 #include "kernel/process.h"
 #include "kernel/syscalls.h"
 #include "observe/decode.h"
+#include "observe/reach.h"
 
 enum {
     PIECE = 64 << 10,  /* read at once */
@@ -130,10 +131,12 @@ static void take_call(taking *g)
     }
 }
 
-/* What nobody keeps needs no digest. */
-static bool is_kept(const aq_fd *f)
+/* What nobody keeps needs no digest. What the internet reads it tells itself, in the clear: outside
+ * it may be sealed with keys of the one world. */
+static bool is_kept(const aq_tracer *t, const aq_fd *f)
 {
-    return f->kind != AQ_FD_DEVICE || f->device != makedev(1, NULL_DEVICE);
+    return (f->kind != AQ_FD_DEVICE || f->device != makedev(1, NULL_DEVICE)) &&
+           !aq_reach_is_out(t, f);
 }
 
 void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes)
@@ -141,7 +144,7 @@ void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes)
     aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
     taking g = {t, k, f, k->taken, 0};
 
-    if (!f || bytes <= k->taken || !is_kept(f))
+    if (!f || bytes <= k->taken || !is_kept(t, f))
         return;
     g.left = bytes - k->taken;
     k->taken = bytes;

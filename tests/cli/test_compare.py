@@ -60,10 +60,13 @@ def test_worlds_of_a_seed(aquarium, record):
     """What a program does with its decoys is the same act in both worlds; what it makes of them is not."""
     use = "cat ~/.aws/credentials; test -e ~/.ssh/id_rsa; echo $HOME > /tmp/x"
     one, two = record("a", "sh", "-c", use), record("b", "sh", "-c", use, world="B")
+    assert compared(aquarium, 0, "--seed", "7", one, two)["result"] == "identical"
+    use += "; echo $HOME | tr a-z n-za-m > /tmp/y"
+    one, two = record("a", "sh", "-c", use), record("b", "sh", "-c", use, world="B")
     assert compared(aquarium, 1, one, two)["result"] == "different"
     assert "without --seed" in aquarium.run("compare", one, two, check=1).stdout.decode()
     said = compared(aquarium, 1, "--seed", "7", one, two)
-    assert {(d["kind"], d["where"]) for d in said["differences"]} == {("change", "/tmp/x")}
+    assert {(d["kind"], d["where"]) for d in said["differences"]} == {("act", "p1.p3"), ("change", "/tmp/y")}
 
 
 def test_what_depends_on_a_value(aquarium, record):

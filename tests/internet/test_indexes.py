@@ -215,7 +215,7 @@ def test_npm(index, tmp_path):
 
 def test_cargo(index, tmp_path):
     home = os.environ.get("HOME")
-    cargo = ["env", "-C", tmp_path, f"PATH={os.environ['PATH']}", f"RUSTUP_HOME={os.environ.get('RUSTUP_HOME', f'{home}/.rustup')}",
+    cargo = ["env", "-C", tmp_path, f"PATH={os.path.dirname(shutil.which('cargo') or '')}:{os.environ['PATH']}", f"RUSTUP_HOME={os.environ.get('RUSTUP_HOME', f'{home}/.rustup')}",
              f"CARGO_HTTP_CAINFO={index.ca}", f"CARGO_HOME={tmp_path}/cargo", "cargo"]
     if not shutil.which("cargo") or index.run(*cargo, "--version", check=None).returncode != 0:
         pytest.skip("hardware: no cargo that everybody may run")

@@ -303,9 +303,9 @@ TOOLS = {"pip3": "python3-pip", "node": "nodejs", "npm": "npm", "java": "openjdk
 # More than a few runs of these take minutes: tests/soak/twins runs them as often as the others.
 SLOW = {"tar", "node-workers", "pip-list", "npm-pack", "java-threads", "java-http", "javac"}
 
-# These print what their world's decoys became: names cut to fit, digests over listings with owners. Between worlds their outputs
-# differ, their acts do not.
-TELL_DECOYS = {"ps-top", "ls-recursive"}
+# These print what their world's decoys became (names cut to fit, digests over listings with owners), or keep what its internet said.
+# Between worlds the bytes that they write differ, their acts do not.
+TELL_DECOYS = {"ps-top", "ls-recursive", "curl", "git-remote"}
 # These work with decoys: a table of names decides when garbage is collected, in which order authorities are tried, and how much
 # memory the names of ~/.gitconfig take.
 USE_DECOYS = {"npm-pack", "java-http", "git"}

@@ -192,7 +192,7 @@ def test_who_only_reads_the_counter_lets_others_go(place, tmp_path):
 
 
 def test_a_file_that_is_no_record_is_refused(place, tmp_path):
-    (tmp_path / "x").write_text("AQOBSV1\nno")
+    (tmp_path / "x").write_text("AQOBSV2\nno")
     for name in "x", "missing":
         done = subprocess.run([PROGRAM, "run", "--quarantine", *programs.WORLD, "--schedule", tmp_path / name, "--",
                                "true"], cwd=place, capture_output=True, timeout=60)
