@@ -45,8 +45,8 @@ static const aq_decoys *make(aq_arena *a, int i)
 
 static double run(aq_arena *a, const aq_decoys *d)
 {
-    /* A program that looks into a writable place: before that nothing is written there. */
-    static const char *const command[] = {"/usr/bin/test", "-d", "/tmp", NULL};
+    /* A program that looks into its home: before that nothing is written there. */
+    static const char *const command[] = {"/bin/sh", "-c", "test -d ~/.ssh", NULL};
     aq_plan plan = {.argv = command};
     aq_auto_buf stream = {0};
     aq_err err = {0};

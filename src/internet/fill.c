@@ -241,6 +241,15 @@ static void tag(const aq_scene *s, aq_buf *out)
     add_safe(out, s->line ? s->line : "", n);
 }
 
+/* The machine's own address, with that sign between its numbers. */
+static void add_address(const aq_internet_world *w, char between, aq_buf *out)
+{
+    const char *address = aq_internet_fact(w, "net.address");
+
+    for (; address && *address && *address != '/'; address++)
+        aq_buf_addc(out, *address == '.' ? between : *address);
+}
+
 /* What comes from the world. */
 static bool of_world(aq_scene *s, const char *key, const char *argument, aq_buf *out)
 {
@@ -252,6 +261,8 @@ static bool of_world(aq_scene *s, const char *key, const char *argument, aq_buf 
         found = aq_internet_fact(w, argument);
     else if (strcmp(key, "decoy") == 0)
         found = aq_internet_decoy(w, argument);
+    else if (strcmp(key, "address") == 0)
+        return add_address(w, *argument ? *argument : '.', out), true;
     else if (strcmp(key, "public") == 0)
         return aq_public_address(w, out), true;
     else if (strcmp(key, "server") == 0) {

@@ -68,6 +68,14 @@ def test_installers_go_on(tmp_path, name):
     assert len(served) == 1 and served[0]["args"]["answer"] == ("index-file" if name == "pip" else "package-file")
 
 
+def test_the_cloud_knows_the_address(tmp_path):
+    """The metadata service and the machine agree on where it is."""
+    done, _ = run(tmp_path, "curl -sS http://169.254.169.254/latest/meta-data/local-ipv4; echo; "
+                  "curl -sS http://169.254.169.254/latest/meta-data/hostname; echo; hostname -I", "A")
+    said, name, *own = done.stderr.decode().split("\n")[:3]
+    assert said == own[0].split()[0] and name.startswith("ip-" + said.replace(".", "-") + ".")
+
+
 def test_secrets_of_the_cloud_are_decoys(tmp_path):
     done, told = run(tmp_path, "curl -sS http://169.254.169.254/latest/meta-data/iam/security-credentials/x", "A")
     shown = subprocess.run([BUILD / "aquarium", "decoys", "show", "--seed", "sea", "--json"], capture_output=True, check=True)
