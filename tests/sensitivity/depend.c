@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -72,6 +73,31 @@ static void act_connect(void)
     close(s);
 }
 
+/* Somebody of the world's internet, on port 80. */
+static int reach(void)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0x5db8d822)};
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (connect(s, (struct sockaddr *)&to, sizeof to) < 0)
+        perror("connect");
+    return s;
+}
+
+static void act_reach(void)
+{
+    close(reach());
+}
+
+static void act_name(void)
+{
+    struct addrinfo *found = NULL;
+
+    if (getaddrinfo("odd.example.org", "80", NULL, &found) == 0)
+        freeaddrinfo(found);
+}
+
 static void act_exec(void)
 {
     pid_t pid = fork();
@@ -129,7 +155,8 @@ static const struct {
             {"mkdir", act_mkdir},     {"unlink", act_unlink}, {"exec", act_exec},
             {"connect", act_connect}, {"thread", act_thread}, {"sleep", act_sleep},
             {"output", act_output},   {"signal", act_signal}, {"code", act_code},
-            {"status", act_status},   {"put", act_put}};
+            {"status", act_status},   {"put", act_put},       {"reach", act_reach},
+            {"name", act_name}};
 
 /* ---- the same acts another way ---- */
 
@@ -317,6 +344,35 @@ static void way_message(void)
     close(s[1]);
 }
 
+/* A letter in a request, and one in what no reader understands. */
+static void say(const char *text)
+{
+    char answer[4096];
+    int s = reach();
+
+    if (write(s, text, strlen(text)) < 0)
+        perror("write");
+    while (read(s, answer, sizeof answer) > 0)
+        continue;
+    close(s);
+}
+
+static void way_request(void)
+{
+    char text[] = "GET /a HTTP/1.0\r\nHost: odd.example.org\r\n\r\n";
+
+    text[5] = (char)letter();
+    say(text);
+}
+
+static void way_body(void)
+{
+    char text[] = "PUT /a HTTP/1.0\r\nHost: odd.example.org\r\nContent-Length: 3\r\n\r\n...";
+
+    text[sizeof text - 2] = (char)letter();
+    say(text);
+}
+
 static void way_child(void)
 {
     char variable[] = "WAY=.";
@@ -363,6 +419,7 @@ static const struct {
             {"vector", way_vector},   {"waiting", way_waiting},
             {"letter", way_output},   {"datagram", way_datagram},
             {"message", way_message}, {"child", way_child},
+            {"request", way_request}, {"body", way_body},
             {"many", way_many},       {"again", way_again}};
 
 /* The last byte of the first line. */

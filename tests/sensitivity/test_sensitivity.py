@@ -9,7 +9,7 @@ import pytest
 from conftest import PROGRAM, open_to_others
 
 DEPEND = PROGRAM.parent / "tests/sensitivity/depend"
-START = ("--start", "2026-05-01T09:00:00Z", "--quiet")
+START = ("--start", "2026-05-01T09:00:00Z", "--resolve", "odd.example.org", "--quiet")
 
 # What the side that acts has more: operations in order, what they are done to, and what else of the run differs by it.
 ACTS = {
@@ -20,6 +20,7 @@ ACTS = {
     "mkdir": (["mkdir"], "/tmp/folder", {"change"}),
     "unlink": (["unlink"], "/tmp/left", {"change"}),
     "connect": (["socket", "connect"], "127.0.0.1:9", set()),
+    "reach": (["socket", "connect", "peer-connection", "peer-closed"], "93.184.216.34:80", set()),
     "exec": (["fork", "signal", "wait", "exec"], "/usr/bin/true", {"thread"}),
     "thread": (["thread", "after"], "depend", {"thread"}),
     "sleep": (["sleep"], None, set()),
@@ -141,6 +142,33 @@ def test_another_byte(compare, way, a_odd):
     assert row["a"] == row["b"]
 
 
+# The same through the internet: who shows it, the first first.
+SENT = {
+    "request": [("http-request", "target"), ("peer-http", "target"), ("peer-closed", "digest")],
+    "body": [("peer-http", "body"), ("peer-closed", "digest")],
+}
+
+
+@pytest.mark.parametrize("way", SENT)
+def test_another_byte_sent(compare, way):
+    """A letter of a request is told by who sent it and by who read it, and nothing else differs."""
+    said = compare(seed_where(True, SOURCE), way, SOURCE, "odd")
+    rows = said["differences"]
+    assert [(d["kind"], d["a"]["op"], d["b"]["op"]) for d in rows] == [("act", op, op) for op, _ in SENT[way]]
+    for d, (_, argument) in zip(rows, SENT[way]):
+        assert d["a"]["object"] == d["b"]["object"] and d["a"]["result"] == d["b"]["result"]
+        assert d["a"]["args"][argument] != d["b"]["args"][argument]
+
+
+@pytest.mark.parametrize("a_acts", [True, False], ids=["A-acts", "B-acts"])
+def test_one_name(compare, a_acts):
+    """One asks for a host, the other for none."""
+    said = compare(seed_where(a_acts, SOURCE), "name", SOURCE, "odd")
+    done = acts_of(said, "a" if a_acts else "b")
+    assert {line["object"] for line in done if line["op"] in ("dns-query", "peer-dns")} == {"odd.example.org"}
+    assert {d["kind"] for d in said["differences"]} == {"act"}
+
+
 @pytest.mark.parametrize("a_acts", [True, False], ids=["A-acts", "B-acts"])
 def test_status(compare, a_acts):
     """It ends there, with another status."""
@@ -180,7 +208,7 @@ def test_every_source(compare, source):
 
 
 @pytest.mark.parametrize("when", ["never", "always"])
-@pytest.mark.parametrize("act", [*ACTS, "output", *BYTES])
+@pytest.mark.parametrize("act", [*ACTS, "output", "name", *BYTES, *SENT])
 def test_no_act_hangs_on_it(compare, act, when):
     """The same program that reads and does not care is identical: in both worlds, and twice in one."""
     seed = seed_where(True, SOURCE)
