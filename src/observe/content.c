@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
@@ -21,7 +22,8 @@
 #include "observe/reach.h"
 
 enum {
-    PIECE = 64 << 10,  /* read at once */
+    PIECE = 64 << 10,  /* hashed at once */
+    KEPT = 4 << 10,    /* room that a task keeps for its next call */
     VECTORS = 1024,    /* of one call; the kernel takes no more */
     MESSAGES = 1024,   /* likewise */
     EACH = 16,         /* writes of a descriptor that are events; then every power of two is one */
@@ -39,18 +41,32 @@ static const aq_marks *marks(aq_tracer *t)
 
 /* ---- taking ---- */
 
+/* What one call gives away. A call that waits in between gives it in parts, and where they end is
+ * the host's affair: it is put together and hashed in pieces of one size. */
+typedef struct aq_giving {
+    aq_hash *hash;
+    aq_mark_at at;
+    aq_buf piece; /* that is not full yet */
+} aq_giving;
+
 /* Bytes of one call that go out, from `skip` on and `left` at most. */
 typedef struct taking {
     aq_tracer *t;
     aq_task *k;
-    aq_fd *f;
+    aq_giving *to;
     uint64_t skip, left;
 } taking;
+
+static void hash_piece(aq_tracer *t, aq_giving *to)
+{
+    aq_marks_hash(marks(t), &to->at, to->piece.data, to->piece.len, to->hash);
+    aq_buf_clear(&to->piece);
+}
 
 /* False: no more of this call can be taken. */
 static bool take(taking *g, uint64_t at, uint64_t len)
 {
-    static char piece[PIECE];
+    aq_buf *piece = &g->to->piece;
 
     if (g->skip >= len) {
         g->skip -= len;
@@ -62,16 +78,20 @@ static bool take(taking *g, uint64_t at, uint64_t len)
     len = len < g->left ? len : g->left;
     g->left -= len;
     while (len > 0) {
-        ssize_t n =
-            aq_tracee_read(g->k, at, piece, len < sizeof piece ? (size_t)len : sizeof piece);
+        size_t want = len < PIECE - piece->len ? (size_t)len : PIECE - piece->len;
+        ssize_t n;
 
+        aq_buf_reserve(piece, want);
+        n = aq_tracee_read(g->k, at, piece->data + piece->len, want);
         if (n <= 0) { /* gone, though the kernel has just read it */
             aq_unseen(g->t, g->k, "content");
             return false;
         }
-        aq_marks_hash(marks(g->t), &g->f->mark_at, piece, (size_t)n, g->f->content);
+        piece->len += (size_t)n;
         at += (uint64_t)n;
         len -= (uint64_t)n;
+        if (piece->len == PIECE)
+            hash_piece(g->t, g->to);
     }
     return g->left > 0;
 }
@@ -139,18 +159,27 @@ static bool is_kept(const aq_tracer *t, const aq_fd *f)
            !aq_reach_is_out(t, f);
 }
 
-void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes)
+static aq_giving *giving(aq_task *k, const aq_fd *f)
 {
-    aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
-    taking g = {t, k, f, k->taken, 0};
+    aq_giving *to = k->giving;
 
-    if (!f || bytes <= k->taken || !is_kept(t, f))
-        return;
-    g.left = bytes - k->taken;
+    if (!to) {
+        to = k->giving = aq_alloc(sizeof *to);
+        to->hash = aq_hash_begin();
+    }
+    if (k->taken == 0) {
+        aq_hash_reset(to->hash);
+        aq_buf_clear(&to->piece);
+        to->at = f->mark_at;
+    }
+    return to;
+}
+
+static void take_until(aq_tracer *t, aq_task *k, const aq_fd *f, uint64_t bytes)
+{
+    taking g = {t, k, giving(k, f), k->taken, bytes - k->taken};
+
     k->taken = bytes;
-    if (!f->content)
-        f->content = aq_hash_begin();
-    f->contains = true;
     take_call(&g);
 }
 
@@ -158,9 +187,43 @@ void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes)
 void aq_content_part(aq_tracer *t, aq_task *k)
 {
     const aq_decoder *d = k->row->decoder;
+    const aq_fd *f;
 
-    if (d && d->note == aq_note_write && k->nr != AQ_NR_sendmmsg)
-        aq_content_take(t, k, k->done);
+    if (!d || d->note != aq_note_write || k->nr == AQ_NR_sendmmsg || k->done <= k->taken)
+        return;
+    f = aq_fd_of(t, k, aq_arg_int(k, 0));
+    if (is_kept(t, f))
+        take_until(t, k, f, k->done);
+}
+
+/* What a call gave of which nobody heard the end does not count. */
+void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes)
+{
+    aq_fd *f = aq_fd_slot(t, k, aq_arg_int(k, 0));
+    aq_digest d;
+
+    if (!f || !is_kept(t, f))
+        return;
+    if (bytes > k->taken)
+        take_until(t, k, f, bytes);
+    hash_piece(t, k->giving);
+    d = aq_hash_peek(k->giving->hash);
+    f->mark_at = k->giving->at;
+    if (!f->content)
+        f->content = aq_hash_begin();
+    aq_hash_add(f->content, d.b, sizeof d.b);
+    f->contains = true;
+    if (k->giving->piece.cap > KEPT)
+        aq_buf_free(&k->giving->piece);
+}
+
+void aq_content_free(aq_task *k)
+{
+    if (!k->giving)
+        return;
+    aq_hash_abort(k->giving->hash);
+    aq_buf_free(&k->giving->piece);
+    free(k->giving);
 }
 
 /* ---- saying ---- */

@@ -100,8 +100,9 @@ uint16_t aq_address_text(const void *address, size_t len, char *ret, size_t cap)
 enum { AQ_CONTENT = 33 }; /* half of a digest, in hex */
 /* This call wrote a part, if it writes, and waits to write the rest. */
 void aq_content_part(aq_tracer *t, aq_task *k);
-/* The first `bytes` of what this call sends have gone out; those that are new are taken. */
+/* This call is done, and the first `bytes` of what it was given have gone out. */
 void aq_content_take(aq_tracer *t, aq_task *k, uint64_t bytes);
+void aq_content_free(aq_task *k);
 /* Is the write of this number an event? Its content is all since the event before. */
 bool aq_content_counts(uint64_t writes);
 void aq_content_digest(aq_event *e, const char *name, const aq_digest *d,

@@ -70,6 +70,8 @@ void aq_note_use(aq_tracer *t, aq_task *k, int fd, bool write, long result)
 
     if (result == -EAGAIN)
         return;
+    if (write && result > 0)
+        t->end.written += (uint64_t)result;
     if (f && result > 0)
         *(write ? &f->written : &f->read) += (uint64_t)result;
     if (f && result > 0 && (f->kind == AQ_FD_PIPE || f->kind == AQ_FD_SOCKET))

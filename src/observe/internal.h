@@ -200,13 +200,14 @@ struct aq_task {
     uint64_t futex_at; /* address in the tracee */
     uint32_t futex_value, futex_bits;
     uint64_t futex_order;
-    bool futex_owned; /* waits to own the word (priority inheritance) */
-    pid_t inner;      /* its number inside its pid namespace; 0: not asked yet */
-    uint64_t done;    /* bytes or messages that earlier attempts moved */
-    uint64_t taken;   /* bytes of this call that were looked at; content.c */
-    uint64_t part;    /* of the message after them, bytes */
-    bool waits;       /* the call may wait; false: its caller forbade that */
-    int flip;         /* descriptor whose O_NONBLOCK we set for this attempt, or -1 */
+    bool futex_owned;         /* waits to own the word (priority inheritance) */
+    pid_t inner;              /* its number inside its pid namespace; 0: not asked yet */
+    uint64_t done;            /* bytes or messages that earlier attempts moved */
+    uint64_t taken;           /* bytes of this call that were looked at; content.c */
+    struct aq_giving *giving; /* what they were; NULL while nothing was written */
+    uint64_t part;            /* of the message after them, bytes */
+    bool waits;               /* the call may wait; false: its caller forbade that */
+    int flip;                 /* descriptor whose O_NONBLOCK we set for this attempt, or -1 */
     int hold;         /* ours, of the pipe that it wants to open for reading, or -1; park_open.c */
     bool met;         /* somebody opened that pipe for writing meanwhile */
     uint64_t pipe[2]; /* its device and inode */

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/process.h"
-#include "observe/internal.h"
+#include "observe/decode.h"
 #include "observe/reach.h"
 
 aq_task *aq_task_find(aq_tracer *t, pid_t tid)
@@ -129,6 +129,7 @@ static void unlink_task(aq_tracer *t, aq_task *k)
     free(k->cpus);
     free(k->spin);
     free(k->entropy);
+    aq_content_free(k);
     free(k);
 }
 

@@ -103,6 +103,7 @@ typedef struct aq_tracer_end {
     uint64_t calls;      /* system calls of the whole world */
     uint64_t virtual_ns; /* virtual time that passed */
     uint64_t moved;      /* bytes read from and written to files, pipes and sockets */
+    uint64_t written;    /* those that were written */
     uint32_t processes, tasks;
     uint64_t unseen; /* times that something could not be looked at: the record is not whole */
     bool preempted;  /* the wall clock had to decide who runs: not repeatable */

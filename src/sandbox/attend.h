@@ -38,10 +38,11 @@ typedef struct aq_attendant {
     int idle;        /* milliseconds in which nothing happened; below 0: it rests */
     bool has_status; /* init told how the payload ended */
     int status;
-    bool empty;     /* nobody but init is left */
-    bool init_gone; /* it says nothing more */
-    bool touched;   /* the payload may have seen or changed what is in writable places */
-    int failed;     /* then something of ours did: */
+    bool empty;       /* nobody but init is left */
+    bool init_gone;   /* it says nothing more */
+    bool init_killed; /* by somebody outside */
+    bool touched;     /* the payload may have seen or changed what is in writable places */
+    int failed;       /* then something of ours did: */
     aq_err error;
     volatile int limit;    /* the limit that ended the run, -1 while none did */
     volatile int orphaned; /* the front is gone */

@@ -34,9 +34,8 @@ typedef struct walk {
     size_t count, cap;
     aq_hash *hash, *content;
     const aq_marks *marks; /* or NULL */
-    uint64_t bytes;
-    size_t text; /* of all paths */
-    bool full;   /* no more changes fit */
+    size_t text;           /* of all paths */
+    bool full;             /* no more changes fit */
     char *buffer;
     const aq_world *world;
     aq_file_index planned;
@@ -58,7 +57,6 @@ static void add(walk *k, char change, const char *path, uint64_t size, held h)
                                               .size = size,
                                               .digest = h.digest,
                                               .content = h.content};
-    k->bytes += size;
 }
 
 static void unread(walk *k, const char *path)
@@ -358,7 +356,6 @@ int aq_changes_read(aq_arena *a, const aq_world *w, const aq_marks *marks, aq_ob
         o->changes = all;
     }
     o->change_count = k.count;
-    o->written_bytes = k.bytes;
     aq_hash_abort(k.hash);
     aq_hash_abort(k.content);
     free(k.buffer);

@@ -23,7 +23,6 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/sanitize.h"
-#include "kernel/landlock.h"
 #include "kernel/process.h"
 #include "sandbox/attend.h"
 #include "sandbox/net.h"
@@ -374,9 +373,40 @@ static void wait_for_end(aq_attendant *a)
     }
 }
 
+/* Its flags are the seventh word behind its name in /proc. */
+static bool init_dies(const aq_world *w)
+{
+    enum { EXITING = 4, WORD = 7 }; /* PF_EXITING */
+    char path[64], text[512];
+    const char *at;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "%s/%d/stat", aq_process_proc(), w->init);
+    aq_auto_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    at = strrchr(text, ')');
+    for (int i = 0; at && i < WORD; i++)
+        at = strchr(at + 1, ' ');
+    return !at || (strtoul(at, NULL, 10) & EXITING);
+}
+
+/* Init that ends by itself says first how its child did. One that was killed from outside says
+ * nothing, and all inside die of that. */
+static bool init_was_killed(aq_attendant *a)
+{
+    if (!init_dies(a->world))
+        return false;
+    for (int i = 0; i < 100 && !a->has_status && !a->init_gone; i++)
+        aq_attend(a, 10);
+    return !a->has_status;
+}
+
 /* The observer saw the last process end: init has nothing more to tell, and dies while we write. */
 static void end_world(aq_attendant *a, const aq_observation *o)
 {
+    a->init_killed =
+        o->exit_kind == AQ_EXIT_SIGNAL && o->exit_value == SIGKILL && init_was_killed(a);
     syscall(SYS_pidfd_send_signal, a->world->init_pidfd, SIGKILL, NULL, 0);
     a->has_status = o->exit_kind == AQ_EXIT_STATUS || o->exit_kind == AQ_EXIT_SIGNAL;
     a->status = o->exit_kind == AQ_EXIT_SIGNAL ? o->exit_value : W_EXITCODE(o->exit_value, 0);
@@ -387,12 +417,12 @@ static void set_exit(const aq_attendant *a, bool ended, aq_observation *o)
     if (a->limit >= 0) {
         o->exit_kind = AQ_EXIT_BUDGET;
         o->exit_value = a->limit;
-    } else if (ended) {
+    } else if (ended && !a->init_killed) {
         return; /* the observer said why */
-    } else if (a->has_status && WIFEXITED(a->status)) {
+    } else if (!a->init_killed && a->has_status && WIFEXITED(a->status)) {
         o->exit_kind = AQ_EXIT_STATUS;
         o->exit_value = WEXITSTATUS(a->status);
-    } else if (a->has_status && WIFSIGNALED(a->status)) {
+    } else if (!a->init_killed && a->has_status && WIFSIGNALED(a->status)) {
         o->exit_kind = AQ_EXIT_SIGNAL;
         o->exit_value = WTERMSIG(a->status);
     } else { /* init was killed from outside: nobody knows how the payload would have ended */

@@ -94,6 +94,7 @@ static int run(void *watch, aq_observation *o, bool *ended, aq_err *err)
     if (r < 0)
         return r;
     *ended = true;
+    o->written_bytes = end.written;
     if (end.stop != AQ_STOP_NONE) {
         o->exit_kind = AQ_EXIT_BUDGET;
         o->exit_value = limit_of(end.stop);

@@ -349,7 +349,7 @@ def test_whoever_is_killed_first(worlds, victim, busy):
     assert not wait_until_gone(mark, but=front.pid)
     front.wait(timeout=10)
     assert front.returncode == (-9 if victim == "front" or victim not in pids else
-                                front.returncode if victim == "init" else 70)
+                                74 if victim == "init" else 70)
     assert not wait_until_removed({made_by})
 
 

@@ -588,14 +588,16 @@ def test_names_that_are_asked_for(runner):
 
 
 def test_nothing_reaches_the_host(runner):
-    """A listener on the host's loopback, and one on all its addresses, hear nothing."""
+    """A listener on all addresses of the host hears nothing, and hears who is not in a world."""
     heard = []
+    own = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()
+    addresses = ["127.0.0.1", "10.0.2.2", "169.254.169.254", *(a for a in own if ":" not in a)]
     with socket.create_server(("0.0.0.0", 0)) as s:
         port = s.getsockname()[1]
         s.settimeout(0.2)
         code = f"""
 import socket
-for a in ("127.0.0.1", "10.0.2.2", "169.254.169.254"):
+for a in {addresses!r}:
     try:
         c = socket.create_connection((a, {port}), 2); c.sendall(b"out"); print("reached", a)
     except OSError as e: print(e)
@@ -605,7 +607,41 @@ for a in ("127.0.0.1", "10.0.2.2", "169.254.169.254"):
             heard.append(s.accept())
         except TimeoutError:
             pass
+        with socket.create_connection(("127.0.0.1", port), 2):
+            s.accept()[0].close()
     assert not heard and b"reached" not in done.stdout, done.stdout
+
+
+def parent(pid):
+    return int((pathlib.Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def test_who_kills_process_1_is_not_the_program(runner):
+    """The world dies of it, and what is told is a failure of ours, not how the program ended."""
+    front = subprocess.Popen([PROGRAM, "run", "--quarantine", "--json", "--", "sh", "-c", "echo up >&2; while :; do :; done"],
+                             cwd=runner.place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert front.stderr.readline() == b"up\n"
+    inits = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and
+             (p / "comm").read_text() == "init\n" and int(p.name) > 1 and parent(parent(p.name)) == front.pid]
+    assert len(inits) == 1
+    os.kill(inits[0], signal.SIGKILL)
+    out, _ = front.communicate(timeout=60)
+    said = json.loads(out)
+    jsonschema.validate(said, SCHEMA)
+    assert said["exit_status"] == front.returncode == 70 and said["complete"] is False
+    assert said["observation"]["exit"]["kind"] == "failure"
+    killed, _ = runner.json("sh", "-c", "kill -9 $$")
+    assert killed["exit_status"] == 137 and killed["complete"] and killed["observation"]["exit"] == {"kind": "signal", "value": 9}
+
+
+def test_bytes_that_were_written_count(runner):
+    """Also those of a file that is gone; not those that were there before."""
+    said, _ = runner.json("sh", "-c", "head -c 1000000 /dev/zero > /tmp/a; rm /tmp/a")
+    assert said["observation"]["resources"]["written_bytes"] == 1000000
+    (runner.place / "large").write_bytes(bytes(300000))
+    said, _ = runner.json("sh", "-c", "echo >> large")
+    assert said["observation"]["resources"]["written_bytes"] == 1
+    assert said["observation"]["changes"][0]["size"] == 300001
 
 
 def test_floods_are_bounded_and_said(runner):
